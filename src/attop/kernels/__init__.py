@@ -1,0 +1,1 @@
+"""Kernel functions in blocks, and the store of kernel columns."""

@@ -1,0 +1,91 @@
+"""Kernel functions in float64: what a model means, what predict and the certificate use.
+
+The solver computes its columns elsewhere (`attop.kernels.columns`), in single
+precision and fused; here accuracy and plain reading come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.metrics import pairwise
+
+#: Name of each kernel, its function and the parameters it takes.
+KERNELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "linear": (pairwise.linear_kernel, ()),
+    "rbf": (pairwise.rbf_kernel, ("gamma",)),
+    "poly": (pairwise.polynomial_kernel, ("gamma", "degree", "coef0")),
+    "sigmoid": (pairwise.sigmoid_kernel, ("gamma", "coef0")),
+    "laplacian": (pairwise.laplacian_kernel, ("gamma",)),
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function with its parameters fixed.
+
+    Parameters
+    ----------
+    name : str or callable
+        A key of `KERNELS`, ``"precomputed"``, or a function of two arrays of samples
+        that returns the matrix of kernel values.
+    gamma, degree, coef0 : float
+        Parameters of the named kernels.
+    """
+
+    name: str | Callable[..., Any]
+    gamma: float = 1.0
+    degree: float = 3
+    coef0: float = 0.0
+
+    def __call__(self, X, Y) -> NDArray[np.float64]:
+        """Kernel values of the rows of `X` against the rows of `Y`, in float64."""
+        X, Y = as_float64(X), as_float64(Y)
+        if callable(self.name):
+            values = np.asarray(self.name(X, Y), dtype=np.float64)
+            if values.shape != (X.shape[0], Y.shape[0]):
+                raise ValueError(
+                    "The 'kernel' function must return an array of shape "
+                    f"{(X.shape[0], Y.shape[0])}. Got {values.shape} instead."
+                )
+            return values
+        function, names = KERNELS[self.name]
+        values = function(X, Y, **{name: getattr(self, name) for name in names})
+        return values.toarray() if sp.issparse(values) else values
+
+
+@dataclass(frozen=True)
+class Gram:
+    """The kernel matrix of the training samples, entry by entry on demand.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel function.
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Training samples; the kernel matrix itself for a precomputed kernel.
+    """
+
+    kernel: Kernel
+    X: Any
+
+    @property
+    def n_samples(self) -> int:
+        """Order of the matrix."""
+        return self.X.shape[0]
+
+    def block(self, rows, columns) -> NDArray[np.float64]:
+        """The entries at `rows` x `columns`, in float64."""
+        if self.kernel.name == "precomputed":
+            return np.asarray(self.X[np.ix_(rows, columns)], dtype=np.float64)
+        return self.kernel(self.X[rows], self.X[columns])
+
+
+def as_float64(X):
+    """`X` in float64, without a copy where it already is."""
+    return X.astype(np.float64, copy=False)

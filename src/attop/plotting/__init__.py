@@ -1,0 +1,1 @@
+"""Plots (need matplotlib: ``pip install attop[plot]``)."""

@@ -1,0 +1,1 @@
+"""The default solver: blocks of kernel columns, exact subproblems, a certified gap."""

@@ -1,0 +1,90 @@
+"""What every solver returns: dual variables, a status that explains itself, a history."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Status(Enum):
+    """How a fit ended.  ``str(status)`` is a sentence for people."""
+
+    CONVERGED = "the certified duality gap is within the tolerance"
+    MAX_ITER = "stopped at max_iter before the duality gap reached the tolerance"
+    MAX_TIME = "stopped at max_time before the duality gap reached the tolerance"
+    STALLED = "no step of this solver improves the dual, but the duality gap is still too large"
+    PRECISION = "the gap is as small as the arithmetic of the kernel columns allows"
+    INTERRUPTED = "interrupted by the user; the model is that of the last iteration"
+    UNBOUNDED = "not separable: with C=inf no model puts every positive above the threshold"
+    NOT_PSD = "the kernel is not positive semi-definite, so the problem is not convex"
+    NO_CERTIFICATE = "the problem is not convex: no certificate of optimality exists"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class History(NamedTuple):
+    """Progress of a fit, one entry per look at the gap.
+
+    ``gap`` is relative, as the solver saw it; the certified one is the estimator's
+    ``dual_gap_``.
+    """
+
+    time: NDArray[np.float64]
+    step: NDArray[np.int64]
+    primal: NDArray[np.float64]
+    dual: NDArray[np.float64]
+    gap: NDArray[np.float64]
+
+
+@dataclass
+class HistoryRecorder:
+    """Collects `History` entries while a solver runs."""
+
+    started: float = field(default_factory=time.perf_counter)
+    rows: list[tuple[float, int, float, float, float]] = field(default_factory=list)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the solver began."""
+        return time.perf_counter() - self.started
+
+    def add(self, step: int, primal: float, dual: float, gap: float) -> None:
+        """Record one look at the objective."""
+        self.rows.append((self.elapsed, step, primal, dual, gap))
+
+    def finish(self) -> History:
+        """The entries as arrays."""
+        table = np.array(self.rows, dtype=np.float64).reshape(-1, 5)
+        return History(table[:, 0], table[:, 1].astype(np.int64), *table[:, 2:].T)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Dual variables and how they were found.
+
+    Attributes
+    ----------
+    alpha, beta : ndarray of float64
+        Dual variables of the positives and of the competitors.
+    status : Status
+        How the solver ended, in its own view; the certificate has the last word.
+    history : History
+        Progress.
+    n_iter : int
+        Iterations (rounds of the exact solver, steps of the others).
+    stats : dict
+        Counts worth knowing, such as the number of kernel columns computed.
+    """
+
+    alpha: NDArray[np.float64]
+    beta: NDArray[np.float64]
+    status: Status
+    history: History
+    n_iter: int
+    stats: dict[str, float]
