@@ -1,0 +1,53 @@
+# Everything runs in .venv, which is made on first use and renewed when pyproject.toml changes.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed-test
+INSTALLED_BENCH := $(VENV)/.installed-bench
+
+.DEFAULT_GOAL := help
+.PHONY: help install test lint types unit format demo bench clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+install: $(INSTALLED)  ## Set up .venv with attop (editable) and the tools of the tests
+
+test: lint types unit  ## Run every check: ruff, mypy, pytest
+
+lint: $(INSTALLED)  ## Check style and formatting
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(INSTALLED)  ## Check types
+	$(BIN)/mypy
+
+unit: $(INSTALLED)  ## Run the tests
+	$(BIN)/pytest
+
+format: $(INSTALLED)  ## Format the code and apply safe fixes
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+demo: $(INSTALLED)  ## Compare all formulations on bundled data
+	$(BIN)/attop demo
+
+bench: $(INSTALLED_BENCH)  ## Run the benchmarks
+	@set -e; for script in benchmarks/bench_*.py; do \
+	  echo "== $$script"; $(BIN)/python "$$script"; \
+	done
+
+clean:  ## Remove results and caches (not .venv)
+	rm -rf out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -path ./$(VENV) -prune -o -name __pycache__ -prune -exec rm -rf {} +
+
+# pip installs dependency groups from version 25.1 on; that of a fresh venv may be older.
+$(INSTALLED): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group test
+	@touch $@
+
+$(INSTALLED_BENCH): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --group bench
+	@touch $@
