@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from attop.objectives import Certificate
 
 
 class Status(Enum):
@@ -80,6 +83,8 @@ class Solution:
         Iterations (rounds of the exact solver, steps of the others).
     stats : dict
         Counts worth knowing, such as the number of kernel columns computed.
+    certificate : Certificate
+        The referee's view of `alpha` and `beta`, from `attop.objectives.certify`.
     """
 
     alpha: NDArray[np.float64]
@@ -88,3 +93,4 @@ class Solution:
     history: History
     n_iter: int
     stats: dict[str, float]
+    certificate: Certificate
