@@ -1,0 +1,166 @@
+"""Scorers by name, for `GridSearchCV`, `cross_val_score` and the like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import sklearn.metrics
+
+from attop.metrics._area import partial_auc
+from attop.metrics._inputs import check_count, check_share
+from attop.metrics._operating_points import (
+    positives_at_top,
+    precision_at_k,
+    precision_at_recall,
+    recall_at_precision,
+    tpr_at_fpr,
+    tpr_at_k,
+)
+
+
+class _Parameter(NamedTuple):
+    """One number at the end of a scorer's name."""
+
+    name: str
+    check: Callable[..., None] = check_share
+    options: tuple[str, ...] = ()  # further arguments of `check`
+
+
+class _Metric(NamedTuple):
+    """A metric, the numbers its name ends with, and the common choices of them."""
+
+    function: Callable[..., float]
+    parameters: tuple[_Parameter, ...] = ()
+    examples: tuple[str, ...] = ("",)
+    n_required: int = 1
+
+
+_K = (_Parameter("k", check_count),)
+
+#: To add a scorer, add a line.
+_METRICS = {
+    "tpr_at_k": _Metric(tpr_at_k, _K, ("1", "5", "10")),
+    "tpr_at_fpr": _Metric(tpr_at_fpr, (_Parameter("tau"),), ("0.01", "0.05")),
+    "positives_at_top": _Metric(positives_at_top, n_required=0),
+    "precision_at_k": _Metric(precision_at_k, _K, ("10", "100")),
+    "precision_at_recall": _Metric(precision_at_recall, (_Parameter("recall"),), ("0.5", "0.9")),
+    "recall_at_precision": _Metric(recall_at_precision, (_Parameter("precision"),), ("0.5", "0.9")),
+    "partial_auc": _Metric(
+        partial_auc,
+        (_Parameter("max_fpr"), _Parameter("min_tpr", check_share, ("[0, 1)",))),
+        ("0.01", "0.05", "0.5_0.5"),
+    ),
+}
+
+_NUMBERS = re.compile(r"^(.*?)((?:_[0-9][0-9.e+-]*)*)$")
+
+
+def get_scorer_names() -> list[str]:
+    """Names of the scorers of this library, with common values of their parameters.
+
+    Any other value may stand in their place, such as ``"tpr_at_fpr_0.002"``.
+
+    Returns
+    -------
+    list of str
+        Names, sorted.
+
+    Examples
+    --------
+    >>> from attop.metrics import get_scorer_names
+    >>> "tpr_at_fpr_0.01" in get_scorer_names()
+    True
+    """
+    return sorted(
+        "_".join(filter(None, (stem, example)))
+        for stem, metric in _METRICS.items()
+        for example in metric.examples
+    )
+
+
+def get_scorer(scoring: str | Callable[..., float], *, pos_label: Any = None):
+    """Scorer by name: the name of a metric followed by its parameters.
+
+    Parameters
+    ----------
+    scoring : str or callable
+        ``"tpr_at_k_{k}"``, ``"tpr_at_fpr_{tau}"``, ``"positives_at_top"``,
+        ``"precision_at_k_{k}"``, ``"precision_at_recall_{recall}"``,
+        ``"recall_at_precision_{precision}"``, ``"partial_auc_{max_fpr}"`` or
+        ``"partial_auc_{max_fpr}_{min_tpr}"`` (standardised); or the name of one of
+        scikit-learn's scorers; or a scorer, which is returned as it is.
+    pos_label : int, float, bool or str, default=None
+        Label of the positive class; needed where the labels are neither {0, 1} nor
+        {-1, 1}.  Not for scikit-learn's scorers.
+
+    Returns
+    -------
+    callable
+        Scorer with the signature ``scorer(estimator, X, y)``, larger is better.  It uses
+        ``decision_function``, or ``predict_proba`` where there is none.
+
+    Examples
+    --------
+    >>> from attop.metrics import get_scorer
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = make_classification(weights=[0.9], random_state=0)
+    >>> scores = cross_val_score(
+    ...     LogisticRegression(), X, y, scoring=get_scorer("tpr_at_fpr_0.05")
+    ... )
+    """
+    if callable(scoring):
+        return scoring
+    stem, numbers = _split(scoring)
+    metric = _METRICS.get(stem)
+    if metric is None and scoring in sklearn.metrics.get_scorer_names():
+        return sklearn.metrics.get_scorer(scoring)
+    if metric is None or not metric.n_required <= len(numbers) <= len(metric.parameters):
+        raise ValueError(
+            f"{scoring!r} is not a valid scorer. Did you mean {_nearest_name(scoring)!r}? "
+            f"Names are a metric and its parameters, such as {get_scorer_names()}."
+        )
+    values = {}
+    for parameter, number in zip(metric.parameters, numbers):
+        value = _parse(number)
+        parameter.check(value, parameter.name, f"the scorer {scoring!r}", *parameter.options)
+        values[parameter.name] = value
+    if pos_label is not None:
+        values["pos_label"] = pos_label
+    return sklearn.metrics.make_scorer(
+        metric.function, response_method=("decision_function", "predict_proba"), **values
+    )
+
+
+def _split(name: str) -> tuple[str, list[str]]:
+    """The name of a metric and the numbers behind it."""
+    match = _NUMBERS.match(name)
+    assert match is not None  # the pattern accepts any text
+    return match[1], match[2].split("_")[1:]
+
+
+def _parse(number: str) -> int | float | str:
+    """The number in a name; the text itself where it is none, for the check to refuse."""
+    for kind in (int, float):
+        try:
+            return kind(number)
+        except ValueError:
+            continue
+    return number
+
+
+def _nearest_name(name: str) -> str:
+    """The valid name closest to `name`, with its numbers where the metric takes them."""
+    stem, numbers = _split(name)
+    candidates = [*_METRICS, *sklearn.metrics.get_scorer_names()]
+    nearest = get_close_matches(stem, candidates, n=1, cutoff=0.0)[0]
+    metric = _METRICS.get(nearest)
+    if metric is None:
+        return nearest
+    if not metric.n_required <= len(numbers) <= len(metric.parameters):
+        numbers = [metric.examples[0]]
+    return "_".join(filter(None, (nearest, *numbers)))
