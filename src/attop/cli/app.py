@@ -1,0 +1,65 @@
+"""The commands of ``attop``, gathered.
+
+A command is a function in a module of its own here, plus one line at the end of the
+list below.  Such a module imports what costs time (numba, matplotlib, scikit-learn)
+inside its functions, so that ``attop --help`` stays quick.  It reports a user's error
+as `typer.BadParameter` or as the `OSError` that the system raised.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from attop import __version__
+from attop.cli.demo import demo
+
+app = typer.Typer(
+    name="attop",
+    help="Classification at the top: classifiers for the samples with the highest scores.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+app.command()(demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"attop {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run `app` on `arguments` and exit, without a traceback where the user can help."""
+    try:
+        app(args=arguments, prog_name="attop")
+    except OSError as error:
+        message = Text.assemble(("Error: ", "red"), _explain(error))
+        Console(stderr=True).print(message, soft_wrap=True)
+        sys.exit(2)
+
+
+def _explain(error: OSError) -> str:
+    """What went wrong and with which file."""
+    if error.strerror is None or error.filename is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}"
