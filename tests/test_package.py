@@ -1,0 +1,56 @@
+"""The package as a whole: light to import, one version, documented public names."""
+
+import inspect
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import attop
+
+ROOT = Path(__file__).parents[1]
+
+
+def modules_loaded_by(statement):
+    """Names of the modules in a fresh interpreter after `statement`."""
+    report = f"{statement}; import json, sys; print(json.dumps(sorted(sys.modules)))"
+    finished = subprocess.run(
+        [sys.executable, "-c", report], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(finished.stdout))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import attop", "from attop import *", "import attop.cli.app", "import attop.datasets"],
+)
+def test_import_leaves_heavy_packages_alone(statement):
+    loaded = modules_loaded_by(statement)
+    assert "attop" in loaded
+    assert loaded.isdisjoint({"numba", "matplotlib", "pandas"})
+
+
+def test_entry_point_loads_no_command_line_package():
+    assert modules_loaded_by("import attop.cli").isdisjoint({"typer", "rich"})
+
+
+def test_version_is_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert attop.__version__ == project["version"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    assert f"version: {project['version']}" in citation
+
+
+def test_public_names_are_listed_once():
+    assert len(attop.__all__) == len(set(attop.__all__))
+
+
+@pytest.mark.parametrize("name", [n for n in attop.__all__ if n != "__version__"])
+def test_public_name_resolves_and_is_documented(name):
+    public = getattr(attop, name)
+    # vars, not getattr: a class without a docstring would show that of its parent.
+    own = vars(public).get("__doc__") if inspect.isclass(public) else public.__doc__
+    assert own and own.strip()
