@@ -103,7 +103,6 @@ def surrogate_root(
     with np.errstate(over="ignore"):
         x = np.sort(np.minimum(theta * (largest - scores), max(1.0, total) + 1.0))
     active = _number_active(x, total, surrogate)
-    # Where every x is 0 within rounding the level is that of one term, whatever theta.
     return largest - (surrogate.level(x[:active], total) - 1.0) / theta
 
 

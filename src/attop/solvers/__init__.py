@@ -1,1 +1,31 @@
-"""Solvers of the dual problems."""
+"""Solvers of the dual problems.
+
+Every solver is a function ::
+
+    solve(problem, gram, *, tol, max_iter, max_time, cache_bytes, start, random_state,
+          verbose, **options) -> Solution
+
+where ``tol`` bounds the relative duality gap, ``max_iter=-1`` and ``max_time=None`` set no
+limit, ``start`` is None or a pair (alpha, beta), and the solution carries the certificate
+of `attop.objectives.certify`.  A new solver is one module and one line in `SOLVERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from attop.solvers.solution import Solution
+
+#: Where each solver is found, as ``module:function``; imported when first asked for.
+SOLVERS: dict[str, str] = {
+    "exact": "attop.solvers.exact:solve",
+}
+#: The solver that ``"auto"`` stands for.
+DEFAULT_SOLVER = "exact"
+
+
+def get_solver(name: str) -> Callable[..., Solution]:
+    """The function of the solver called `name`, a key of `SOLVERS` or ``"auto"``."""
+    module, function = SOLVERS[DEFAULT_SOLVER if name == "auto" else name].split(":")
+    return getattr(import_module(module), function)

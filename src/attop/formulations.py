@@ -1,0 +1,141 @@
+"""The formulations: whose scores the positives compete with, and by which threshold.
+
+Each minimises ``|w|^2 / 2 + C sum_{positives} l(t - s_i)`` where ``t`` is a function of
+the scores of the competitors:
+
+=========  ============================================  ===========  ==========
+name       threshold t                                   competitors  parameters
+=========  ============================================  ===========  ==========
+TopPush    largest score                                 negatives
+TopPushK   mean of the K largest scores                  negatives    K
+TauFPL     mean of the K = n- tau largest scores         negatives    tau
+TopMeanK   mean of the K = n tau largest scores          all          tau
+PatMat     root of mean l(theta (s - t)) = tau           all          tau, theta
+PatMatNP   root of mean l(theta (s - t)) = tau           negatives    tau, theta
+=========  ============================================  ===========  ==========
+
+A new convex formulation is one class here, or one instance of a class, and one line in
+`FORMULATIONS`.  Formulations that are not convex have no dual and belong beside these,
+with a description of their own for the primal solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attop.problem import Family, Problem
+
+#: Which dual the surrogate quantile leads to, by the surrogate.
+_SURROGATE_QUANTILE_FAMILY = {"hinge": Family.PRICED_CAP, "quadratic_hinge": Family.NORM}
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """A formulation whose positives compete with the negatives or with all samples.
+
+    Attributes
+    ----------
+    name : str
+        Name of the formulation and of its estimator.
+    competitors : {"negatives", "all"}
+        Whose scores the threshold is made of.
+    parameters : tuple of str
+        The parameters of `problem` that the formulation takes, of K, tau and theta.
+    """
+
+    name: str
+    competitors: Literal["negatives", "all"]
+    parameters: ClassVar[tuple[str, ...]] = ()
+
+    def rows(self, positive: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows of the positives and of the competitors."""
+        if self.competitors == "all":
+            return np.flatnonzero(positive), np.arange(len(positive))
+        return np.flatnonzero(positive), np.flatnonzero(~positive)
+
+    def problem(
+        self, positive: NDArray[np.bool_], C: float, surrogate: str, **parameters: float
+    ) -> Problem:
+        """The dual problem on samples of which `positive` marks the positive ones."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LargestScore(Formulation):
+    """``t`` is the largest score of the competitors."""
+
+    def problem(
+        self, positive: NDArray[np.bool_], C: float, surrogate: str, **parameters: float
+    ) -> Problem:
+        """The dual problem, with K = 1."""
+        return Problem(*self.rows(positive), C, surrogate, Family.TIED_CAP, K=1)
+
+
+@dataclass(frozen=True)
+class TopKMean(Formulation):
+    """``t`` is the mean of the K largest scores of the competitors."""
+
+    parameters: ClassVar[tuple[str, ...]] = ("K",)
+
+    def problem(
+        self, positive: NDArray[np.bool_], C: float, surrogate: str, **parameters: float
+    ) -> Problem:
+        """The dual problem for the parameter ``K``."""
+        positives, competitors = self.rows(positive)
+        K = int(parameters["K"])
+        if len(competitors) < K:
+            raise ValueError(
+                f"The 'K' parameter of {self.name} must be at most the number of "
+                f"{'samples' if self.competitors == 'all' else 'negative samples'}, "
+                f"{len(competitors)}. Got {K} instead."
+            )
+        return Problem(positives, competitors, C, surrogate, Family.TIED_CAP, K=K)
+
+
+@dataclass(frozen=True)
+class TopShareMean(Formulation):
+    """``t`` is the mean of the share tau of largest scores, ``K = max(1, round(m tau))``."""
+
+    parameters: ClassVar[tuple[str, ...]] = ("tau",)
+
+    def problem(
+        self, positive: NDArray[np.bool_], C: float, surrogate: str, **parameters: float
+    ) -> Problem:
+        """The dual problem for the parameter ``tau``."""
+        positives, competitors = self.rows(positive)
+        K = max(1, round(len(competitors) * parameters["tau"]))
+        return Problem(positives, competitors, C, surrogate, Family.TIED_CAP, K=K)
+
+
+@dataclass(frozen=True)
+class SurrogateQuantile(Formulation):
+    """``t`` is the root of ``mean l(theta (s - t)) = tau`` over the competitors."""
+
+    parameters: ClassVar[tuple[str, ...]] = ("tau", "theta")
+
+    def problem(
+        self, positive: NDArray[np.bool_], C: float, surrogate: str, **parameters: float
+    ) -> Problem:
+        """The dual problem for the parameters ``tau`` and ``theta``."""
+        positives, competitors = self.rows(positive)
+        family = _SURROGATE_QUANTILE_FAMILY[surrogate]
+        tau, theta = float(parameters["tau"]), float(parameters["theta"])
+        return Problem(positives, competitors, C, surrogate, family, tau=tau, theta=theta)
+
+
+#: The convex formulations by name.
+FORMULATIONS: dict[str, Formulation] = {
+    formulation.name: formulation
+    for formulation in (
+        LargestScore("TopPush", "negatives"),
+        TopKMean("TopPushK", "negatives"),
+        TopShareMean("TauFPL", "negatives"),
+        TopShareMean("TopMeanK", "all"),
+        SurrogateQuantile("PatMat", "all"),
+        SurrogateQuantile("PatMatNP", "negatives"),
+    )
+}

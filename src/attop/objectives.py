@@ -1,0 +1,340 @@
+"""The referee: primal value, dual value, feasibility and duality gap, in double precision.
+
+Everything is computed from the dual variables by plain kernel blocks, and shares no code
+with the solvers whose work it judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attop.kernels.functions import Gram, as_float64
+from attop.problem import Family, Problem
+from attop.surrogates import SURROGATES
+from attop.thresholds import surrogate_root, top_mean
+
+#: Rows and columns of the kernel blocks: 2048 x 2048 in float64 are 32 MB.
+_BLOCK = 2048
+#: Left-out rows recomputed to test a hint.
+_SPOT_CHECKS = 48
+
+
+class Certificate(NamedTuple):
+    """What the dual variables are worth.
+
+    Attributes
+    ----------
+    primal, dual : float
+        Primal value of ``w`` (for ``C = inf`` of the least multiple of ``w`` that is
+        feasible, ``inf`` if there is none) and dual value.
+    gap : float
+        ``(primal - dual) / max(|primal|, |dual|)``.
+    threshold : float
+        The threshold of the scores of ``w``.
+    w_norm2 : float
+        ``|w|^2``.
+    infeasibility : float
+        Largest relative violation of a constraint of the dual.
+    rows : ndarray of intp
+        Rows whose scores were computed: all of them, unless hints allowed fewer.
+    scores : ndarray of float64
+        Scores of `rows`.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    threshold: float
+    w_norm2: float
+    infeasibility: float
+    rows: NDArray[np.intp]
+    scores: NDArray[np.float64]
+
+    @property
+    def indefinite(self) -> bool:
+        """Whether ``|w|^2`` is negative beyond rounding: the kernel is not PSD.
+
+        The gap does not tell.  By Fenchel's inequality it is a sum of non-negative terms
+        at every feasible point, whatever the kernel.
+        """
+        scale = max(abs(self.primal), abs(self.dual))
+        return self.w_norm2 < -1e-8 * (scale if np.isfinite(scale) else abs(self.dual))
+
+
+def threshold(problem: Problem, scores: NDArray[np.float64]) -> float:
+    """Threshold of the formulation at `scores`, the scores of all rows."""
+    return _threshold(problem, np.asarray(scores)[problem.competitors])
+
+
+def primal_value(
+    problem: Problem,
+    w_norm2: float,
+    scores: NDArray[np.float64],
+    threshold: float | None = None,
+) -> float:
+    """``|w|^2 / 2 + C sum_{positives} l(t - s_i)`` at the `scores` of all rows.
+
+    With ``C = inf`` the value is infinite as soon as one loss is positive.
+    """
+    scores = np.asarray(scores)
+    if threshold is None:
+        threshold = _threshold(problem, scores[problem.competitors])
+    return 0.5 * w_norm2 + _loss(problem, scores[problem.positives], threshold)
+
+
+def dual_value(
+    problem: Problem, w_norm2: float, alpha: NDArray[np.float64], beta: NDArray[np.float64]
+) -> float:
+    """Dual value, the cap ``u`` of the betas taken at its best: ``max(beta)`` where priced."""
+    value = np.sum(alpha) - 0.5 * problem.quadratic_alpha * np.dot(alpha, alpha) - 0.5 * w_norm2
+    value += problem.linear_beta * np.sum(beta)
+    if problem.family == Family.PRICED_CAP:
+        value -= problem.cap_price * max(0.0, np.max(beta))
+    elif problem.family == Family.NORM:
+        value -= problem.norm_price * np.linalg.norm(beta)
+    return float(value)
+
+
+def infeasibility(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> float:
+    """Largest violation of a constraint of the dual, relative to the size of its terms."""
+    sum_alpha, sum_beta = float(np.sum(alpha)), float(np.sum(beta))
+    violations = [
+        (abs(sum_alpha - sum_beta), max(sum_alpha, sum_beta)),
+        (-np.min(alpha), np.max(alpha)),
+        (-np.min(beta), np.max(beta)),
+    ]
+    if np.isfinite(problem.alpha_max):
+        violations.append((np.max(alpha) - problem.alpha_max, problem.alpha_max))
+    if problem.family == Family.TIED_CAP:
+        cap = sum_alpha / problem.K
+        violations.append((np.max(beta) - cap, cap))
+    return max(_relative(violation, scale) for violation, scale in violations)
+
+
+def relative_gap(primal: float, dual: float) -> float:
+    """``(primal - dual) / max(|primal|, |dual|)``; infinite where either is."""
+    if not (np.isfinite(primal) and np.isfinite(dual)):
+        return float("inf")
+    scale = max(abs(primal), abs(dual))
+    return (primal - dual) / scale if scale > 0.0 else 0.0
+
+
+def signed_coefficients(
+    problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Coefficient of each row in ``w``: its alpha less its beta."""
+    coefficients = np.zeros(1 + max(np.max(problem.positives), np.max(problem.competitors)))
+    coefficients[problem.positives] = alpha
+    coefficients[problem.competitors] -= beta
+    return coefficients
+
+
+def kernel_expansion(
+    block: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]],
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    coefficients: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """``sum_v coefficients_v k(row, column_v)`` for each row, in blocks of bounded memory."""
+    sums = np.zeros(len(rows))
+    for i in range(0, len(rows), _BLOCK):
+        for v in range(0, len(columns), _BLOCK):
+            entries = block(rows[i : i + _BLOCK], columns[v : v + _BLOCK])
+            sums[i : i + _BLOCK] += entries @ coefficients[v : v + _BLOCK]
+    return sums
+
+
+def certify(
+    problem: Problem,
+    gram: Gram,
+    alpha: NDArray[np.float64],
+    beta: NDArray[np.float64],
+    *,
+    scores: NDArray[Any] | None = None,
+    score_error: float | None = None,
+) -> Certificate:
+    """Primal value, dual value, feasibility and gap of a dual point, from scratch.
+
+    Parameters
+    ----------
+    problem : Problem
+        The dual problem.
+    gram : Gram
+        Its kernel matrix.
+    alpha, beta : ndarray of float64
+        The dual point.
+    scores : ndarray, optional
+        Approximate scores of all rows.  Rows that by them cannot matter are left out.
+    score_error : float, optional
+        Bound on the absolute error of `scores`; needed with them.  A few dozen of the
+        rows left out are recomputed, and a single error above the bound brings all
+        rows back.
+
+    Returns
+    -------
+    Certificate
+    """
+    alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
+    exact = _Scores(gram, signed_coefficients(problem, alpha, beta))
+    if scores is None or score_error is None or not _screen(problem, exact, scores, score_error):
+        exact.compute(np.arange(gram.n_samples))
+    w_norm2 = exact.w_norm2()
+    competitors = exact.known(problem.competitors)
+    positives = exact.known(problem.positives)
+    t = _threshold(problem, competitors)
+    if np.isinf(problem.C):
+        multiple = _feasible_multiple(problem, competitors, positives)
+        primal = 0.5 * w_norm2 * multiple**2 if np.isfinite(multiple) else np.inf
+    else:
+        primal = 0.5 * w_norm2 + _loss(problem, positives, t)
+    dual = dual_value(problem, w_norm2, alpha, beta)
+    rows = np.flatnonzero(exact.computed)
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=relative_gap(primal, dual),
+        threshold=t,
+        w_norm2=w_norm2,
+        infeasibility=infeasibility(problem, alpha, beta),
+        rows=rows,
+        scores=exact.values[rows],
+    )
+
+
+class _Scores:
+    """Scores ``s = K a`` of the rows asked for, in float64."""
+
+    def __init__(self, gram: Gram, coefficients: NDArray[np.float64]):
+        self.gram = gram
+        self.support = np.flatnonzero(coefficients)
+        self.coefficients = coefficients[self.support]
+        self.values = np.zeros(gram.n_samples)
+        self.computed = np.zeros(gram.n_samples, dtype=bool)
+
+    def compute(self, rows: NDArray[np.intp]) -> None:
+        """Compute the scores of `rows` that are not known yet."""
+        rows = np.asarray(rows, dtype=np.intp)
+        rows = rows[~self.computed[rows]]
+        if self.gram.kernel.name == "linear":
+            self.values[rows] = self._linear(rows)
+        else:
+            self.values[rows] = kernel_expansion(
+                self.gram.block, rows, self.support, self.coefficients
+            )
+        self.computed[rows] = True
+
+    def _linear(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The same through the weight vector, which needs no kernel entries."""
+        X = self.gram.X
+        parts = range(0, len(self.support), _BLOCK)
+        w = np.zeros(X.shape[1])
+        for v in parts:
+            part = slice(v, v + _BLOCK)
+            w += as_float64(X[self.support[part]]).T @ self.coefficients[part]
+        scores = np.zeros(len(rows))
+        for i in range(0, len(rows), _BLOCK):
+            scores[i : i + _BLOCK] = as_float64(X[rows[i : i + _BLOCK]]) @ w
+        return scores
+
+    def known(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Scores of those of `rows` that were computed."""
+        return self.values[rows[self.computed[rows]]]
+
+    def w_norm2(self) -> float:
+        """``|w|^2 = sum a_v s_v``."""
+        return float(np.dot(self.coefficients, self.values[self.support]))
+
+    def agree_with(self, hint: NDArray[np.float64], error: float) -> bool:
+        """Whether `hint` is within `error` of all scores computed so far."""
+        difference = np.abs(self.values[self.computed] - hint[self.computed])
+        return bool(np.all(difference <= error))
+
+
+def _screen(problem: Problem, exact: _Scores, hint: NDArray[Any], error: float) -> bool:
+    """Compute the scores that can matter by the hint; False where it cannot be trusted.
+
+    Thresholds are monotone and move with a common shift of the scores, so that an error
+    ``e`` of each score is at most an error ``e`` of the threshold.
+    """
+    if np.isinf(problem.C) and problem.family != Family.TIED_CAP:
+        return False  # the multiples of w that are looked at have thresholds of their own
+    hint = np.asarray(hint, dtype=np.float64)
+    exact.compute(exact.support)
+    if not exact.agree_with(hint, error):
+        return False
+    competing = hint[problem.competitors]
+    if problem.family == Family.TIED_CAP:
+        level = np.partition(competing, len(competing) - problem.K)[len(competing) - problem.K]
+    else:
+        level = _threshold(problem, competing) - 1.0 / problem.theta
+    exact.compute(problem.competitors[competing >= level - 2.0 * error])
+    positive = hint[problem.positives]
+    if np.isinf(problem.C):
+        highest = np.min(positive) + 2.0 * error
+    else:
+        highest = _threshold(problem, exact.known(problem.competitors)) + 1.0 + error
+    exact.compute(problem.positives[positive <= highest])
+    left_out = np.flatnonzero(~exact.computed)
+    n_checks = min(_SPOT_CHECKS, len(left_out))
+    exact.compute(np.random.default_rng(0).choice(left_out, n_checks, replace=False))
+    return exact.agree_with(hint, error)
+
+
+def _threshold(problem: Problem, competitors: NDArray[np.float64]) -> float:
+    """Threshold from scores of the competitors, all or at least those that matter."""
+    if problem.family == Family.TIED_CAP:
+        return top_mean(competitors, problem.K)
+    total = len(problem.competitors) * problem.tau
+    return surrogate_root(competitors, total, problem.theta, problem.surrogate)
+
+
+def _loss(problem: Problem, positives: NDArray[np.float64], threshold: float) -> float:
+    """``C sum l(t - s_i)`` over scores of positives, all or at least those that matter."""
+    total = float(np.sum(SURROGATES[problem.surrogate].value(threshold - positives)))
+    return problem.C * total if total > 0.0 else 0.0
+
+
+def _feasible_multiple(
+    problem: Problem, competitors: NDArray[np.float64], positives: NDArray[np.float64]
+) -> float:
+    """Least ``c > 0`` for which ``c w`` has margin ``min s_i - t >= 1``; ``inf`` if none."""
+    lowest = float(np.min(positives))
+    if problem.family == Family.TIED_CAP:
+        margin = lowest - _threshold(problem, competitors)
+        return 1.0 / margin if margin > 0.0 else np.inf
+    return _feasible_multiple_surrogate(problem, competitors, lowest)
+
+
+def _feasible_multiple_surrogate(
+    problem: Problem, competitors: NDArray[np.float64], lowest: float
+) -> float:
+    """The same for the surrogate quantile, whose threshold is not proportional to ``c``.
+
+    The margin is a concave function of c, negative at 0.  Newton's steps from the left
+    cannot jump over its first crossing of 1, since a tangent lies above the function; a
+    slope that is not positive below 1 proves that there is no crossing.
+    """
+    slope_of = SURROGATES[problem.surrogate].slope
+    c = 0.0
+    for _ in range(200):
+        t = _threshold(problem, c * competitors)
+        shortage = 1.0 - (c * lowest - t)
+        if shortage <= 1e-13 * max(1.0, abs(c * lowest), abs(t)):
+            return c
+        weights = slope_of(problem.theta * (c * competitors - t))
+        slope = lowest - float(np.dot(weights, competitors) / np.sum(weights))
+        if slope <= 0.0:
+            return np.inf
+        c += shortage / slope
+    return np.inf
+
+
+def _relative(violation: float, scale: float) -> float:
+    """`violation` relative to `scale`, 0 where nothing is violated."""
+    if violation <= 0.0:
+        return 0.0
+    return float(violation / scale) if scale > 0.0 else np.inf

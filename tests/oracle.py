@@ -1,0 +1,72 @@
+"""An interior-point solver of the duals: slow, small and independent of the package."""
+
+from __future__ import annotations
+
+import clarabel
+import numpy as np
+import scipy.sparse as sp
+
+from attop.problem import Family, Problem
+
+
+def solve_dual(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Optimal alpha, beta and dual value of `problem` with the kernel matrix `K`.
+
+    The variables are (alpha, beta, r): r is the cap u, or the norm of beta.
+    """
+    n_alpha, n_beta = len(problem.positives), len(problem.competitors)
+    n = n_alpha + n_beta + 1
+    P, q = _objective(problem, K)
+    alpha, beta = sp.eye(n_alpha, n), sp.eye(n_beta, n, k=n_alpha)
+    r = sp.csr_matrix(([1.0], ([0], [n - 1])), shape=(1, n))
+    ones_alpha = sp.csr_matrix(np.ones(n_alpha)) @ alpha
+    ones_beta = sp.csr_matrix(np.ones(n_beta)) @ beta
+
+    equalities = [ones_alpha - ones_beta]
+    if problem.family == Family.TIED_CAP:
+        equalities.append(ones_alpha - problem.K * r)
+    at_most = [(-alpha, 0.0), (-beta, 0.0)]
+    if np.isfinite(problem.alpha_max):
+        at_most.append((alpha, problem.alpha_max))
+    if problem.family != Family.NORM:
+        at_most.append((beta - sp.csr_matrix(np.ones((n_beta, 1))) @ r, 0.0))
+
+    blocks = [*equalities, *(A for A, _ in at_most)]
+    right = [np.zeros(len(equalities)), *(np.full(A.shape[0], b) for A, b in at_most)]
+    cones = [
+        clarabel.ZeroConeT(len(equalities)),
+        clarabel.NonnegativeConeT(sum(A.shape[0] for A, _ in at_most)),
+    ]
+    if problem.family == Family.NORM:  # (r, beta) in the second-order cone
+        blocks += [-r, -beta]
+        right.append(np.zeros(1 + n_beta))
+        cones.append(clarabel.SecondOrderConeT(1 + n_beta))
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    A = sp.csc_matrix(sp.vstack(blocks))
+    solution = clarabel.DefaultSolver(
+        sp.csc_matrix(np.triu(P)), q, A, np.concatenate(right), cones, settings
+    ).solve()
+    x = np.array(solution.x)
+    return x[:n_alpha], x[n_alpha : n_alpha + n_beta], -solution.obj_val
+
+
+def _objective(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """P and q of the minimisation of x'Px/2 + q'x, minus the dual value."""
+    n_alpha, n_beta = len(problem.positives), len(problem.competitors)
+    rows = np.concatenate([problem.positives, problem.competitors])
+    signs = np.repeat([1.0, -1.0], [n_alpha, n_beta])
+    P = np.zeros((n_alpha + n_beta + 1,) * 2)
+    P[:-1, :-1] = K[np.ix_(rows, rows)] * np.outer(signs, signs)
+    if problem.surrogate == "quadratic_hinge":
+        P[np.arange(n_alpha), np.arange(n_alpha)] += 1.0 / (2.0 * problem.C)
+    q = np.concatenate([-np.ones(n_alpha), np.zeros(n_beta), [0.0]])
+    if problem.family == Family.PRICED_CAP:
+        q[n_alpha:-1] = -1.0 / problem.theta
+        q[-1] = n_beta * problem.tau / problem.theta
+    elif problem.family == Family.NORM:
+        q[n_alpha:-1] = -1.0 / problem.theta
+        q[-1] = np.sqrt(n_beta * problem.tau) / problem.theta
+    return P, q
