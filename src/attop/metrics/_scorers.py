@@ -122,7 +122,7 @@ def get_scorer(scoring: str | Callable[..., float], *, pos_label: Any = None):
     if metric is None or not metric.n_required <= len(numbers) <= len(metric.parameters):
         raise ValueError(
             f"{scoring!r} is not a valid scorer. Did you mean {_nearest_name(scoring)!r}? "
-            f"Names are a metric and its parameters, such as {get_scorer_names()}."
+            "Call attop.metrics.get_scorer_names() for examples of every metric."
         )
     values = {}
     for parameter, number in zip(metric.parameters, numbers):
