@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -54,3 +55,9 @@ def test_public_name_resolves_and_is_documented(name):
     # vars, not getattr: a class without a docstring would show that of its parent.
     own = vars(public).get("__doc__") if inspect.isclass(public) else public.__doc__
     assert own and own.strip()
+
+
+def test_example_of_the_readme_runs(capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
+    exec(compile(example, "README.md", "exec"), {})
+    assert "best C:" in capsys.readouterr().out
