@@ -1,3 +1,24 @@
 """Classification at the top: binary classifiers for the samples with the highest scores."""
 
+from attop.classifiers import (
+    AtTopClassifier,
+    PatMat,
+    PatMatNP,
+    TauFPL,
+    TopMeanK,
+    TopPush,
+    TopPushK,
+)
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "AtTopClassifier",
+    "PatMat",
+    "PatMatNP",
+    "TauFPL",
+    "TopMeanK",
+    "TopPush",
+    "TopPushK",
+    "__version__",
+]

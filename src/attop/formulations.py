@@ -43,12 +43,16 @@ class Formulation:
         Name of the formulation and of its estimator.
     competitors : {"negatives", "all"}
         Whose scores the threshold is made of.
+    twin : str
+        The formulation with a threshold like this one's, but of the negatives only; empty
+        where this is the one.
     parameters : tuple of str
         The parameters of `problem` that the formulation takes, of K, tau and theta.
     """
 
     name: str
     competitors: Literal["negatives", "all"]
+    twin: str = ""
     parameters: ClassVar[tuple[str, ...]] = ()
 
     def rows(self, positive: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -134,8 +138,8 @@ FORMULATIONS: dict[str, Formulation] = {
         LargestScore("TopPush", "negatives"),
         TopKMean("TopPushK", "negatives"),
         TopShareMean("TauFPL", "negatives"),
-        TopShareMean("TopMeanK", "all"),
-        SurrogateQuantile("PatMat", "all"),
+        TopShareMean("TopMeanK", "all", twin="TauFPL"),
+        SurrogateQuantile("PatMat", "all", twin="PatMatNP"),
         SurrogateQuantile("PatMatNP", "negatives"),
     )
 }

@@ -86,6 +86,19 @@ def primal_value(
     return 0.5 * w_norm2 + _loss(problem, scores[problem.positives], threshold)
 
 
+def zero_value(problem: Problem) -> float:
+    """Primal value of the model that gives every sample the score 0."""
+    n_scores = max(np.max(problem.positives), np.max(problem.competitors)) + 1
+    return primal_value(problem, 0.0, np.zeros(n_scores))
+
+
+def feasible_primal(problem: Problem, w_norm2: float, scores: NDArray[np.float64]) -> float:
+    """Primal value of ``w``; with ``C = inf`` that of its least feasible multiple."""
+    competitors, positives = scores[problem.competitors], scores[problem.positives]
+    t = _threshold(problem, competitors)
+    return _feasible_primal(problem, w_norm2, competitors, positives, t)
+
+
 def dual_value(
     problem: Problem, w_norm2: float, alpha: NDArray[np.float64], beta: NDArray[np.float64]
 ) -> float:
@@ -168,7 +181,8 @@ def certify(
     alpha, beta : ndarray of float64
         The dual point.
     scores : ndarray, optional
-        Approximate scores of all rows.  Rows that by them cannot matter are left out.
+        Approximate scores of all rows, up to a constant common to all.  Rows that by them
+        cannot matter are left out.
     score_error : float, optional
         Bound on the absolute error of `scores`; needed with them.  A few dozen of the
         rows left out are recomputed, and a single error above the bound brings all
@@ -186,11 +200,7 @@ def certify(
     competitors = exact.known(problem.competitors)
     positives = exact.known(problem.positives)
     t = _threshold(problem, competitors)
-    if np.isinf(problem.C):
-        multiple = _feasible_multiple(problem, competitors, positives)
-        primal = 0.5 * w_norm2 * multiple**2 if np.isfinite(multiple) else np.inf
-    else:
-        primal = 0.5 * w_norm2 + _loss(problem, positives, t)
+    primal = _feasible_primal(problem, w_norm2, competitors, positives, t)
     dual = dual_value(problem, w_norm2, alpha, beta)
     rows = np.flatnonzero(exact.computed)
     return Certificate(
@@ -248,6 +258,13 @@ class _Scores:
         """``|w|^2 = sum a_v s_v``."""
         return float(np.dot(self.coefficients, self.values[self.support]))
 
+    def aligned(self, hint: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`hint` with the constant added that brings it to the scores computed so far."""
+        difference = self.values[self.computed] - hint[self.computed]
+        if len(difference) == 0:
+            return hint
+        return hint + 0.5 * (np.min(difference) + np.max(difference))
+
     def agree_with(self, hint: NDArray[np.float64], error: float) -> bool:
         """Whether `hint` is within `error` of all scores computed so far."""
         difference = np.abs(self.values[self.computed] - hint[self.computed])
@@ -262,13 +279,14 @@ def _screen(problem: Problem, exact: _Scores, hint: NDArray[Any], error: float) 
     """
     if np.isinf(problem.C) and problem.family != Family.TIED_CAP:
         return False  # the multiples of w that are looked at have thresholds of their own
-    hint = np.asarray(hint, dtype=np.float64)
     exact.compute(exact.support)
+    hint = exact.aligned(np.asarray(hint, dtype=np.float64))
     if not exact.agree_with(hint, error):
         return False
     competing = hint[problem.competitors]
     if problem.family == Family.TIED_CAP:
-        level = np.partition(competing, len(competing) - problem.K)[len(competing) - problem.K]
+        rank = len(competing) - problem.K
+        level = float(np.partition(competing, rank)[rank])
     else:
         level = _threshold(problem, competing) - 1.0 / problem.theta
     exact.compute(problem.competitors[competing >= level - 2.0 * error])
@@ -296,6 +314,20 @@ def _loss(problem: Problem, positives: NDArray[np.float64], threshold: float) ->
     """``C sum l(t - s_i)`` over scores of positives, all or at least those that matter."""
     total = float(np.sum(SURROGATES[problem.surrogate].value(threshold - positives)))
     return problem.C * total if total > 0.0 else 0.0
+
+
+def _feasible_primal(
+    problem: Problem,
+    w_norm2: float,
+    competitors: NDArray[np.float64],
+    positives: NDArray[np.float64],
+    threshold: float,
+) -> float:
+    """Primal value from the scores that matter; see `feasible_primal`."""
+    if np.isinf(problem.C):
+        multiple = _feasible_multiple(problem, competitors, positives)
+        return 0.5 * w_norm2 * multiple**2 if np.isfinite(multiple) else np.inf
+    return 0.5 * w_norm2 + _loss(problem, positives, threshold)
 
 
 def _feasible_multiple(

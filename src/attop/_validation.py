@@ -1,0 +1,127 @@
+"""Checks of parameters, labels and shapes, with messages in scikit-learn's template."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from attop.kernels.functions import KERNELS
+from attop.solvers import SOLVERS
+from attop.surrogates import SURROGATES
+
+#: Kernels whose functions accept CSR matrices.
+SPARSE_KERNELS = ("linear", "rbf", "poly", "sigmoid")
+
+
+class _Rule(NamedTuple):
+    """What a parameter must be: a test of its value, and the same in words."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_real(value) and 0.0 < value < math.inf
+
+
+def _one_of(names: tuple[str, ...], other: str = "") -> str:
+    return "one of " + ", ".join(repr(name) for name in names) + other
+
+
+_KERNEL_NAMES = (*KERNELS, "precomputed")
+_SOLVER_NAMES = ("auto", *SOLVERS)
+
+_RULES = {
+    "K": _Rule(lambda v: _is_integer(v) and v >= 1, "an integer of at least 1"),
+    "tau": _Rule(lambda v: _is_real(v) and 0.0 < v < 1.0, "in (0, 1)"),
+    "theta": _Rule(_is_positive, "in (0, inf)"),
+    "C": _Rule(lambda v: _is_real(v) and v > 0.0, "in (0, inf]"),
+    "surrogate": _Rule(
+        lambda v: isinstance(v, str) and v in SURROGATES, _one_of(tuple(SURROGATES))
+    ),
+    "kernel": _Rule(
+        lambda v: callable(v) or (isinstance(v, str) and v in _KERNEL_NAMES),
+        _one_of(_KERNEL_NAMES, " or a callable"),
+    ),
+    "gamma": _Rule(
+        lambda v: v in ("scale", "auto") if isinstance(v, str) else _is_positive(v),
+        "'scale', 'auto' or in (0, inf)",
+    ),
+    "degree": _Rule(lambda v: _is_real(v) and 0.0 <= v < math.inf, "in [0, inf)"),
+    "coef0": _Rule(lambda v: _is_real(v) and math.isfinite(v), "a finite number"),
+    "solver": _Rule(lambda v: isinstance(v, str) and v in _SOLVER_NAMES, _one_of(_SOLVER_NAMES)),
+    "solver_options": _Rule(lambda v: v is None or isinstance(v, dict), "None or a dict"),
+    "tol": _Rule(_is_positive, "in (0, inf)"),
+    "max_iter": _Rule(
+        lambda v: _is_integer(v) and (v == -1 or v >= 1),
+        "an integer of at least 1, or -1 for no limit",
+    ),
+    "max_time": _Rule(
+        lambda v: v is None or _is_positive(v), "None or a number of seconds in (0, inf)"
+    ),
+    "cache_size": _Rule(_is_positive, "a number of megabytes in (0, inf)"),
+}
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise a ValueError that names the first parameter of `estimator` out of its range."""
+    for name, value in estimator.get_params(deep=False).items():
+        rule = _RULES.get(name)
+        if rule is not None and not rule.holds(value):
+            raise ValueError(
+                f"The {name!r} parameter of {type(estimator).__name__} must be {rule.words}. "
+                f"Got {value!r} instead."
+            )
+
+
+def check_two_classes(y: NDArray[Any]) -> NDArray[Any]:
+    """The two values of `y` in order; a ValueError where there are fewer or more."""
+    check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. "
+            f"The type of the target is {type_of_target(y)}."
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            "The number of classes has to be greater than one; got 1 class "
+            f"({classes[0]!r}): there must be both positive and negative samples."
+        )
+    return classes
+
+
+def check_pos_label(estimator: Any, classes: NDArray[Any]) -> Any:
+    """The positive class: `pos_label`, or the second of the classes."""
+    if estimator.pos_label is None:
+        return classes[1]
+    chosen = np.flatnonzero(classes == estimator.pos_label)
+    if len(chosen) != 1:
+        raise ValueError(
+            f"The 'pos_label' parameter of {type(estimator).__name__} must be "
+            f"{_one_of(tuple(classes.tolist()))}. Got {estimator.pos_label!r} instead."
+        )
+    return classes[chosen[0]]
+
+
+def check_square(X: Any) -> None:
+    """Raise a ValueError unless `X` can be a precomputed kernel matrix."""
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            "With kernel='precomputed', X must be the square matrix of kernel values of shape "
+            f"(n_samples, n_samples). Got shape {X.shape} instead."
+        )

@@ -1,0 +1,106 @@
+"""How a fit ended, and what to tell the user about it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from attop.formulations import Formulation
+from attop.kernels.functions import Gram
+from attop.objectives import Certificate, relative_gap, zero_value
+from attop.problem import Problem
+from attop.solvers.solution import Solution, Status
+
+#: Rows of the kernel matrix looked at for negative eigenvalues.
+_EIGENVALUE_ROWS = 256
+
+_ADVICE = {
+    Status.UNBOUNDED: "Use a finite C.",
+    Status.MAX_ITER: "Use a larger max_iter or tol.",
+    Status.MAX_TIME: "Use a larger max_time or tol.",
+}
+
+
+def final_status(gram: Gram, solution: Solution, support: NDArray[np.intp], tol: float) -> Status:
+    """How the fit ended; the certificate has the last word."""
+    if (
+        solution.status is Status.NOT_PSD
+        or solution.certificate.indefinite
+        or is_indefinite(gram, support)
+    ):
+        return Status.NOT_PSD
+    if solution.certificate.gap <= tol:
+        return Status.CONVERGED
+    return Status.PRECISION if solution.status is Status.CONVERGED else solution.status
+
+
+def warn_of_status(name: str, status: Status, gap: float, tol: float) -> None:
+    """Warn where the model of the estimator called `name` is not certified optimal."""
+    if status is Status.NOT_PSD:
+        warnings.warn(
+            f"{name}: {status}. The model may be far from the best one, and its duality gap "
+            "does not tell; use a kernel that is positive semi-definite.",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif status is not Status.CONVERGED:
+        warnings.warn(
+            f"{name} reached a relative duality gap of {gap:.1e}, not tol={tol:g}: {status}. "
+            + _ADVICE.get(status, "Use a larger tol, or scale the features."),
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_zero(
+    formulation: Formulation, problem: Problem, certificate: Certificate, tol: float
+) -> None:
+    """Warn where no model is better than ``w = 0``; say why and what to change."""
+    if relative_gap(zero_value(problem), certificate.dual) > tol:
+        return
+    if formulation.twin:
+        share = len(problem.positives) / len(problem.competitors)
+        why = (
+            "Its threshold is made of the top scores of all samples, the positives' own among "
+            f"them, and tau is too small for the share of positives, {share:.3g}: raising "
+            "their scores raises the threshold as much. Use a larger tau, or "
+            f"{formulation.twin}, whose threshold is made of the scores of negatives only."
+        )
+    else:
+        why = (
+            "The kernel does not tell the positives from the top negatives well enough to pay "
+            "for a larger w. Use a larger C, a larger K or tau, or other features."
+        )
+    warnings.warn(
+        f"The optimum of this {formulation.name} is w = 0, up to tol={tol:g}: all samples get "
+        f"the same score. {why}",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def is_indefinite(gram: Gram, rows: NDArray[np.intp]) -> bool:
+    """Whether some of `rows` prove that the kernel is not symmetric and PSD.
+
+    A principal submatrix with a negative eigenvalue is a proof; none among the rows looked
+    at proves nothing.  Kernels known to be PSD are not looked at.
+    """
+    kernel = gram.kernel
+    if kernel.name in ("linear", "rbf", "laplacian"):
+        return False
+    if kernel.name == "poly" and float(kernel.degree).is_integer() and kernel.coef0 >= 0.0:
+        return False
+    if len(rows) > _EIGENVALUE_ROWS:
+        rows = rows[np.linspace(0, len(rows) - 1, _EIGENVALUE_ROWS).astype(np.intp)]
+    if len(rows) == 0:
+        return False
+    K = gram.block(rows, rows)
+    # Entries stored in single precision may be off by its rounding.
+    stored_in = gram.X.dtype if kernel.name == "precomputed" else np.float64
+    tolerance = max(1e-8, len(rows) * np.finfo(stored_in).eps) * float(np.max(np.abs(K)))
+    if np.max(np.abs(K - K.T)) > tolerance:
+        return True
+    return bool(np.linalg.eigvalsh(K)[0] < -tolerance * len(rows) ** 0.5)

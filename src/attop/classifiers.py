@@ -1,0 +1,400 @@
+"""The estimators: one base class that fits any formulation, one thin class for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from attop import _validation as checks
+from attop._verdict import final_status, warn_of_status, warn_of_zero
+from attop.formulations import FORMULATIONS, Formulation
+from attop.kernels.functions import Gram, Kernel, as_float64
+from attop.objectives import kernel_expansion, signed_coefficients
+from attop.problem import Problem
+from attop.solvers import get_solver
+from attop.solvers.solution import Solution
+
+
+# A dataclass only for its __init__: the common parameters are written once, and each
+# subclass adds its own in front.  Equality and repr stay those of scikit-learn.
+@dataclass(eq=False, repr=False)
+class AtTopClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers at the top; use one of its subclasses.
+
+    Finds the ``w`` that minimises ::
+
+        |w|^2 / 2  +  C sum over positives l(t - s_i),      s = <w, phi(x)>
+
+    where the threshold ``t`` is a function of the scores, given by the formulation.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss, positive; ``C = 1 / (lambda n_positives)`` in terms of a
+        regularisation ``lambda``, and ``np.inf`` for a hard margin.
+    surrogate : {"hinge", "quadratic_hinge"}, default="hinge"
+        Surrogate ``l`` of the 0/1 loss.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, \
+default="rbf"
+        Kernel, as in `sklearn.svm.SVC`.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Parameter of the kernel; "scale" is ``1 / (n_features X.var())``, "auto" is
+        ``1 / n_features``.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial and sigmoid kernels.
+    solver : str, default="auto"
+        A key of `attop.solvers.SOLVERS`; "auto" is "exact".
+    solver_options : dict, default=None
+        Further options of the solver.
+    tol : float, default=1e-4
+        Relative duality gap at which the solver stops.
+    max_iter : int, default=-1
+        Most iterations of the solver, -1 for no limit.
+    max_time : float, default=None
+        Most seconds to spend in the solver, None for no limit.
+    cache_size : float, default=1000
+        Megabytes for kernel columns.
+    warm_start : bool, default=False
+        Whether to start from the dual variables of the previous fit, where it had as many
+        positives and competitors.
+    pos_label : label, default=None
+        The positive class; ``classes_[1]`` if None.
+    random_state : int, RandomState or None, default=None
+        Seed of what the solver draws at random.
+    verbose : int, default=0
+        Whether the solver reports its progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels, in order.
+    pos_label_ : label
+        The positive one.
+    support_ : ndarray of shape (n_SV,)
+        Rows of the support vectors, increasing.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+        The support vectors; empty for a precomputed kernel.
+    dual_coef_ : ndarray of shape (1, n_SV)
+        Coefficient of each support vector in ``w``: its alpha less its beta.
+    alpha_ : ndarray of shape (n_positives,)
+        Dual variables of the positives.
+    beta_ : ndarray of shape (n_competitors,)
+        Dual variables of the competitors: the negatives, or all samples.
+    coef_ : ndarray of shape (1, n_features)
+        ``w`` itself; only with the linear kernel.
+    threshold_ : float
+        The threshold ``t`` of the training scores.
+    objective_ : float
+        Primal value.
+    dual_gap_ : float
+        Certified relative duality gap, ``(primal - dual) / max(|primal|, |dual|)``.
+    status_ : Status
+        How the fit ended; ``str(status_)`` explains it.
+    n_iter_ : int
+        Iterations of the solver.
+    history_ : History
+        Time, primal value, dual value and gap along the way.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has string column names.
+    """
+
+    formulation: ClassVar[Formulation]
+
+    _: KW_ONLY
+    C: float = 1.0
+    surrogate: str = "hinge"
+    kernel: str | Callable[..., Any] = "rbf"
+    gamma: str | float = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    solver: str = "auto"
+    solver_options: dict[str, Any] | None = None
+    tol: float = 1e-4
+    max_iter: int = -1
+    max_time: float | None = None
+    cache_size: float = 1000
+    warm_start: bool = False
+    pos_label: Any = None
+    random_state: Any = None
+    verbose: int = 0
+
+    def fit(self, X, y) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Training samples, kept in float32 if they are; the kernel matrix of shape
+            (n_samples, n_samples) for ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            Labels, of two values.
+
+        Returns
+        -------
+        self
+        """
+        checks.check_parameters(self)
+        X, positive = self._check_training_data(X, y)
+        problem = self._problem(positive)
+        gram = Gram(self._kernel(X), X)
+        solution = self._solve(problem, gram)
+        self._store(problem, gram, solution)
+        warn_of_status(type(self).__name__, self.status_, self.dual_gap_, self.tol)
+        warn_of_zero(self.formulation, problem, solution.certificate, self.tol)
+        return self
+
+    def decision_function(self, X) -> NDArray[np.float64]:
+        """Score less threshold, ``<w, phi(x)> - threshold_``.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Samples; for a precomputed kernel the matrix of shape (n_samples,
+            n_training_samples).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = self._check_samples(X, reset=False)
+        if self._fitted_kernel.name == "linear":
+            return as_float64(X) @ self.coef_[0] - self.threshold_
+        if self._fitted_kernel.name == "precomputed":
+            return as_float64(X[:, self.support_]) @ self.dual_coef_[0] - self.threshold_
+        scores = kernel_expansion(
+            lambda rows, columns: self._fitted_kernel(X[rows], self.support_vectors_[columns]),
+            np.arange(X.shape[0]),
+            np.arange(len(self.support_)),
+            self.dual_coef_[0],
+        )
+        return scores - self.threshold_
+
+    def predict(self, X) -> NDArray[Any]:
+        """The positive class where the score reaches the threshold, the other elsewhere."""
+        positive = self.decision_function(X) >= 0.0
+        negative_label = self.classes_[self.classes_ != self.pos_label_][0]
+        return np.where(positive, self.pos_label_, negative_label).astype(self.classes_.dtype)
+
+    def _check_training_data(self, X, y) -> tuple[Any, NDArray[np.bool_]]:
+        """X as it is used, and which samples are positive; sets the classes."""
+        X, y = self._check_samples(X, y)
+        if self.kernel == "precomputed":
+            checks.check_square(X)
+        self.classes_ = checks.check_two_classes(y)
+        self.pos_label_ = checks.check_pos_label(self, self.classes_)
+        return X, y == self.pos_label_
+
+    def _check_samples(self, X, y="no_validation", reset: bool = True):
+        """X (and y) in the form that the kernel takes."""
+        return validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr" if self._takes_sparse() else False,
+            dtype=[np.float64, np.float32],
+            order="C",
+        )
+
+    def _takes_sparse(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel in checks.SPARSE_KERNELS
+
+    def _problem(self, positive: NDArray[np.bool_]) -> Problem:
+        """The dual problem of the formulation on these samples."""
+        parameters = {name: getattr(self, name) for name in self.formulation.parameters}
+        return self.formulation.problem(positive, float(self.C), self.surrogate, **parameters)
+
+    def _kernel(self, X) -> Kernel:
+        """The kernel function with its parameters as numbers."""
+        return Kernel(self.kernel, self._gamma(X), float(self.degree), float(self.coef0))
+
+    def _gamma(self, X) -> float:
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        if self.gamma == "auto":
+            return 1.0 / X.shape[1]
+        if sp.issparse(X):
+            variance = X.multiply(X).mean(dtype=np.float64) - X.mean(dtype=np.float64) ** 2
+        else:
+            variance = X.var(dtype=np.float64)
+        return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+
+    def _solve(self, problem: Problem, gram: Gram) -> Solution:
+        """Run the solver, from the previous dual variables where asked and possible."""
+        start = None
+        if self.warm_start and hasattr(self, "alpha_"):
+            sizes = len(self.alpha_), len(self.beta_)
+            if sizes == (len(problem.positives), len(problem.competitors)):
+                start = self.alpha_, self.beta_
+        return get_solver(self.solver)(
+            problem,
+            gram,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            max_time=self.max_time,
+            cache_bytes=int(self.cache_size * 2**20),
+            start=start,
+            random_state=self.random_state,
+            verbose=self.verbose,
+            **(self.solver_options or {}),
+        )
+
+    def _store(self, problem: Problem, gram: Gram, solution: Solution) -> None:
+        """Keep the model and its certificate."""
+        coefficients = signed_coefficients(problem, solution.alpha, solution.beta)
+        self.alpha_, self.beta_ = solution.alpha, solution.beta
+        self.support_ = np.flatnonzero(coefficients)
+        self.dual_coef_ = coefficients[np.newaxis, self.support_]
+        self._fitted_kernel = gram.kernel
+        self.__dict__.pop("coef_", None)  # of an earlier fit with the linear kernel
+        if gram.kernel.name == "precomputed":
+            self.support_vectors_ = np.empty((0, 0), dtype=gram.X.dtype)
+        else:
+            self.support_vectors_ = gram.X[self.support_]
+        if gram.kernel.name == "linear":
+            w = as_float64(self.support_vectors_).T @ self.dual_coef_[0]
+            self.coef_ = w[np.newaxis]
+        certificate = solution.certificate
+        self.threshold_ = certificate.threshold
+        self.objective_ = certificate.primal
+        self.dual_gap_ = certificate.gap
+        self.n_iter_ = solution.n_iter
+        self.history_ = solution.history
+        self.status_ = final_status(gram, solution, self.support_, self.tol)
+
+
+@dataclass(eq=False, repr=False)
+class TopPush(AtTopClassifier):
+    """Positives above the largest score of the negatives.
+
+    The threshold is ``t = max over negatives s_j``.  All parameters and attributes are
+    those of `AtTopClassifier`.
+
+    Examples
+    --------
+    >>> from attop import TopPush
+    >>> from attop.datasets import load_ionosphere
+    >>> X, y = load_ionosphere(return_X_y=True)
+    >>> classifier = TopPush(C=1.0).fit(X, y)
+    >>> bool(classifier.dual_gap_ <= 1e-4)
+    True
+    """
+
+    formulation = FORMULATIONS["TopPush"]
+
+
+@dataclass(eq=False, repr=False)
+class TopPushK(AtTopClassifier):
+    """Positives above the mean of the K largest scores of the negatives.
+
+    The threshold is ``t = (1/K) sum_{j <= K} s_[j]`` over the negatives.
+
+    Parameters
+    ----------
+    K : int, default=5
+        How many of the largest scores make the threshold; 1 gives `TopPush`.
+    **others
+        The keyword parameters of `AtTopClassifier`.
+    """
+
+    formulation = FORMULATIONS["TopPushK"]
+
+    K: int = 5
+
+
+@dataclass(eq=False, repr=False)
+class TauFPL(AtTopClassifier):
+    """Positives above the mean of the share tau of largest scores of the negatives.
+
+    The threshold is that of `TopPushK` with ``K = max(1, round(n_negatives tau))``.
+
+    Parameters
+    ----------
+    tau : float, default=0.05
+        Share of the negatives, in (0, 1).
+    **others
+        The keyword parameters of `AtTopClassifier`.
+    """
+
+    formulation = FORMULATIONS["TauFPL"]
+
+    tau: float = 0.05
+
+
+@dataclass(eq=False, repr=False)
+class TopMeanK(AtTopClassifier):
+    """Positives above the mean of the share tau of largest scores of all samples.
+
+    The threshold is ``t = (1/K) sum_{j <= K} s_[j]`` over all samples, with
+    ``K = max(1, round(n tau))``.  Where ``K`` is at most the number of positives the
+    optimum is ``w = 0``, of which `fit` warns.
+
+    Parameters
+    ----------
+    tau : float, default=0.05
+        Share of the samples, in (0, 1).
+    **others
+        The keyword parameters of `AtTopClassifier`.
+    """
+
+    formulation = FORMULATIONS["TopMeanK"]
+
+    tau: float = 0.05
+
+
+@dataclass(eq=False, repr=False)
+class PatMat(AtTopClassifier):
+    """Positives above a convex upper bound of the top tau-quantile of all scores.
+
+    The threshold is the root ``t`` of ``(1/n) sum l(theta (s_j - t)) = tau`` over all
+    samples.
+
+    Parameters
+    ----------
+    tau : float, default=0.05
+        Share of the samples above the threshold, in (0, 1).
+    theta : float, default=1.0
+        Scale inside the surrogate, positive.
+    **others
+        The keyword parameters of `AtTopClassifier`.
+    """
+
+    formulation = FORMULATIONS["PatMat"]
+
+    tau: float = 0.05
+    theta: float = 1.0
+
+
+@dataclass(eq=False, repr=False)
+class PatMatNP(AtTopClassifier):
+    """Positives above a convex upper bound of the top tau-quantile of negative scores.
+
+    The threshold is the root ``t`` of ``(1/n_negatives) sum l(theta (s_j - t)) = tau`` over
+    the negatives, so that at most a share tau of them lies above it (Neyman-Pearson).
+
+    Parameters
+    ----------
+    tau : float, default=0.05
+        Share of the negatives above the threshold, in (0, 1).
+    theta : float, default=1.0
+        Scale inside the surrogate, positive.
+    **others
+        The keyword parameters of `AtTopClassifier`.
+    """
+
+    formulation = FORMULATIONS["PatMatNP"]
+
+    tau: float = 0.05
+    theta: float = 1.0
