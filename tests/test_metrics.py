@@ -259,6 +259,7 @@ def test_labels_of_any_kind(metric):
     "y, s, message",
     [
         ([0, 1, 0], [1, 2], "inconsistent numbers of samples"),
+        ([0, 1, np.nan], [1, 2, 3], "y_true contains NaN"),
         ([0, 1, 0], [1, np.nan, 2], "y_score contains NaN"),
         ([0, 1, 0], [1, np.inf, 2], "y_score contains infinity"),
         ([0, 1, 2], [1, 2, 3], "must be binary. Got multiclass"),

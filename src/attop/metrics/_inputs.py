@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
 #: Relative slack when a share is compared with a bound: sums of weights are rounded, and
@@ -65,6 +65,7 @@ def is_positive(y_true: ArrayLike, pos_label: Any = None) -> NDArray[np.bool_]:
     Without `pos_label` the labels must be {0, 1} or {-1, 1}, and 1 is positive.
     """
     labels = column_or_1d(y_true)
+    assert_all_finite(labels, input_name="y_true")
     kind = type_of_target(labels, input_name="y_true")
     if kind != "binary":
         raise ValueError(f"The labels 'y_true' must be binary. Got {kind} labels instead.")
