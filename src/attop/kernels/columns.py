@@ -1,0 +1,280 @@
+"""Kernel columns for the solver: computed in blocks by matrix product, kept in a byte budget.
+
+A column source computes columns of the training kernel matrix; `ColumnStore` keeps
+them.  The dual variables of every formulation sum to zero with their signs, so a
+constant added to the kernel, or a shift of the origin of a linear kernel, changes no
+difference of scores.  The sources use that freedom for accuracy in single precision:
+samples are centred, and the Gaussian kernel is stored as ``k - 1``.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, Protocol
+
+import joblib
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from attop.kernels import compiled
+from attop.kernels.functions import Gram
+
+
+def n_threads() -> int:
+    """Threads worth using: the cores this process may run on, or fewer if told so."""
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    cores = int(joblib.cpu_count())
+    return max(1, min(cores, int(limit))) if limit.isdigit() else cores
+
+
+class Workers:
+    """Runs a compiled function that releases the interpreter lock over ranges of rows."""
+
+    def __init__(self) -> None:
+        self.count = n_threads()
+        self._pool: Executor | None = ThreadPoolExecutor(self.count) if self.count > 1 else None
+
+    def over_rows(self, function, n: int, *arguments, least: int = 4096) -> None:
+        """Call ``function(start, stop, *arguments)`` on ranges that cover ``range(n)``."""
+        parts = min(self.count, max(1, n // least))
+        if self._pool is None or parts == 1:
+            function(0, n, *arguments)
+            return
+        edges = np.linspace(0, n, parts + 1).astype(np.int64)
+        jobs = [
+            self._pool.submit(function, start, stop, *arguments)
+            for start, stop in zip(edges[:-1], edges[1:])
+        ]
+        for job in jobs:
+            job.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+class ColumnSource(Protocol):
+    """Computes columns of a kernel matrix."""
+
+    n_samples: int
+    dtype: np.dtype
+    diagonal: NDArray[np.float64]
+
+    def compute(self, rows: NDArray[np.intp], out: NDArray[Any], workers: Workers) -> None:
+        """Write column ``rows[i]`` into ``out[i]``."""
+        ...
+
+    def subset(self, rows: NDArray[np.intp]) -> ColumnSource:
+        """The source of the kernel matrix restricted to `rows`."""
+        ...
+
+
+class GaussianSource:
+    """``exp(-gamma |x - x'|^2) - 1`` from one matrix product and one pass over its result."""
+
+    def __init__(self, samples: Samples, gamma: float) -> None:
+        self.samples, self.gamma = samples, gamma
+        self.n_samples, self.dtype = samples.n_samples, samples.dtype
+        self.diagonal = np.zeros(self.n_samples)
+
+    def compute(self, rows, out, workers) -> None:
+        """Write column ``rows[i]`` into ``out[i]``."""
+        self.samples.inner_products(rows, out)
+        norms = self.samples.squared_norms
+        gamma = self.dtype.type(self.gamma)
+        workers.over_rows(compiled.gaussian_minus_one, self.n_samples, out, norms[rows], norms, gamma)
+
+    def subset(self, rows):
+        """The source restricted to `rows`."""
+        return GaussianSource(self.samples.subset(rows), self.gamma)
+
+
+class LinearSource:
+    """Inner products of centred samples."""
+
+    def __init__(self, samples: Samples) -> None:
+        self.samples = samples
+        self.n_samples, self.dtype = samples.n_samples, samples.dtype
+        self.diagonal = samples.squared_norms.astype(np.float64)
+
+    def compute(self, rows, out, workers) -> None:
+        """Write column ``rows[i]`` into ``out[i]``."""
+        self.samples.inner_products(rows, out)
+
+    def subset(self, rows):
+        """The source restricted to `rows`."""
+        return LinearSource(self.samples.subset(rows))
+
+
+class GramSource:
+    """Any other kernel: blocks of the float64 kernel function, rounded for storage."""
+
+    def __init__(self, gram: Gram, dtype: np.dtype) -> None:
+        self.gram, self.dtype = gram, dtype
+        self.n_samples = gram.n_samples
+        self._all = np.arange(self.n_samples)
+        if gram.kernel.name == "precomputed":
+            self.diagonal = np.diagonal(gram.X).astype(np.float64)
+        else:
+            self.diagonal = np.concatenate(
+                [np.diagonal(gram.block(part, part)) for part in _parts(self._all, 64)]
+            )
+
+    def compute(self, rows, out, workers) -> None:
+        """Write column ``rows[i]`` into ``out[i]``."""
+        step = max(1, 2**24 // self.n_samples)
+        for part in _parts(np.arange(len(rows)), step):
+            if self.gram.kernel.name == "precomputed":
+                out[part] = self.gram.X[rows[part]]
+            else:
+                out[part] = self.gram.block(rows[part], self._all)
+
+    def subset(self, rows):
+        """The source restricted to `rows`."""
+        X = self.gram.X
+        X = X[np.ix_(rows, rows)] if self.gram.kernel.name == "precomputed" else X[rows]
+        return GramSource(Gram(self.gram.kernel, X), self.dtype)
+
+
+class Samples:
+    """Training samples prepared for matrix products, dense or CSR."""
+
+    def __init__(self, X, dtype: np.dtype) -> None:
+        self.X, self.dtype = X, dtype
+        self.n_samples = X.shape[0]
+        if sp.issparse(X):
+            squares = X.multiply(X).sum(axis=1, dtype=np.float64)
+            self.squared_norms = np.asarray(squares).ravel().astype(dtype)
+        else:
+            self.squared_norms = np.einsum("ij,ij->i", X, X)
+
+    @classmethod
+    def prepare(cls, X, dtype: np.dtype) -> Samples:
+        """Centre dense samples and leave out features that do not vary; both change nothing."""
+        if sp.issparse(X):
+            return cls(sp.csr_array(X, dtype=dtype), dtype)
+        spread = np.ptp(X, axis=0) > 0
+        if not spread.all():
+            X = X[:, spread]
+        return cls(np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64), dtype=dtype), dtype)
+
+    def inner_products(self, rows, out) -> None:
+        """Write the inner products of sample ``rows[i]`` with all samples into ``out[i]``."""
+        if sp.issparse(self.X):
+            out[:] = (self.X @ self.X[rows].toarray().T).T
+        else:
+            np.matmul(self.X[rows], self.X.T, out=out)
+
+    def subset(self, rows) -> Samples:
+        """The samples at `rows`."""
+        return Samples(self.X[rows], self.dtype)
+
+
+def column_source(gram: Gram, dtype) -> ColumnSource:
+    """The fastest source of columns for a kernel."""
+    dtype = np.dtype(dtype)
+    if gram.kernel.name == "rbf":
+        return GaussianSource(Samples.prepare(gram.X, dtype), gram.kernel.gamma)
+    if gram.kernel.name == "linear":
+        return LinearSource(Samples.prepare(gram.X, dtype))
+    return GramSource(gram, dtype)
+
+
+class ColumnStore:
+    """Keeps computed columns within a byte budget; the least recently used give way.
+
+    Parameters
+    ----------
+    source : ColumnSource
+        Where columns come from.
+    n_bytes : int
+        Budget.  At least 64 columns are kept whatever it says.
+    workers : Workers
+        Threads for the passes over columns.
+    """
+
+    def __init__(self, source: ColumnSource, n_bytes: int, workers: Workers) -> None:
+        n = source.n_samples
+        wanted = int(n_bytes // max(1, n * source.dtype.itemsize))
+        self.source, self.workers = source, workers
+        self.capacity = min(n, max(64, wanted))
+        # Pages of this buffer cost memory only once they are written to.
+        self.buffer = np.empty((self.capacity, n), dtype=source.dtype)
+        self.slot_of_row = np.full(n, -1, dtype=np.intp)
+        self._row_of_slot = np.full(self.capacity, -1, dtype=np.intp)
+        self._last_use = np.zeros(self.capacity, dtype=np.int64)
+        self._clock = 0
+        self._filled = 0
+        self.n_computed = 0
+
+    def cached(self, rows) -> NDArray[np.bool_]:
+        """Which of the columns `rows` are in the store."""
+        return self.slot_of_row[rows] >= 0
+
+    def fetch(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Slots of the columns `rows` (at most `capacity` distinct ones), computing what is missing."""
+        self._clock += 1
+        rows = np.asarray(rows, dtype=np.intp)
+        present = self.slot_of_row[rows]
+        self._last_use[present[present >= 0]] = self._clock
+        missing = np.unique(rows[present < 0])
+        for part in _parts(missing, 512):
+            self._compute(part)
+        return self.slot_of_row[rows]
+
+    def _compute(self, rows) -> None:
+        fresh = min(len(rows), self.capacity - self._filled)
+        if fresh:
+            slots = np.arange(self._filled, self._filled + fresh)
+            self.source.compute(rows[:fresh], self.buffer[slots[0] : slots[-1] + 1], self.workers)
+            self._filled += fresh
+            self._occupy(slots, rows[:fresh])
+        if fresh < len(rows):
+            rest = rows[fresh:]
+            slots = np.argpartition(self._last_use, len(rest) - 1)[: len(rest)]
+            self.slot_of_row[self._row_of_slot[slots]] = -1
+            block = np.empty((len(rest), self.source.n_samples), dtype=self.source.dtype)
+            self.source.compute(rest, block, self.workers)
+            self.buffer[slots] = block
+            self._occupy(slots, rest)
+        self.n_computed += len(rows)
+
+    def _occupy(self, slots, rows) -> None:
+        self._row_of_slot[slots] = rows
+        self.slot_of_row[rows] = slots
+        self._last_use[slots] = self._clock
+
+    def add_columns(self, rows, weights, out: NDArray[np.float64]) -> None:
+        """``out += sum_i weights[i] * column(rows[i])`` for columns in the store."""
+        nonzero = weights != 0
+        if nonzero.any():
+            slots = self.slot_of_row[rows[nonzero]]
+            self.workers.over_rows(
+                compiled.add_columns, self.source.n_samples, self.buffer, slots, weights[nonzero], out
+            )
+
+    def add_product(self, rows, weights, out: NDArray[np.float64]) -> None:
+        """The same for any number of columns, fetched block by block."""
+        step = min(512, self.capacity)
+        known = self.cached(rows)
+        # Cached columns first, before fetching others may push them out.
+        for group in (np.flatnonzero(known), np.flatnonzero(~known)):
+            for part in _parts(group, step):
+                self.fetch(rows[part])
+                self.add_columns(rows[part], weights[part], out)
+
+    def submatrix(self, rows) -> NDArray[np.float64]:
+        """Kernel matrix of `rows`, whose columns are in the store, in float64."""
+        matrix = np.empty((len(rows), len(rows)))
+        compiled.gather(self.buffer, self.slot_of_row[rows], rows, matrix)
+        diagonal = np.arange(len(rows))
+        matrix[diagonal, diagonal] = self.source.diagonal[rows]
+        return matrix
+
+
+def _parts(array: NDArray[Any], step: int):
+    """Consecutive pieces of an array."""
+    return (array[start : start + step] for start in range(0, len(array), step))

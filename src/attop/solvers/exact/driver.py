@@ -1,0 +1,256 @@
+"""The rounds of the exact solver: choose a block, solve it, look at the gap, certify."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attop import objectives
+from attop.kernels.columns import ColumnStore, Workers, column_source
+from attop.kernels.functions import Gram
+from attop.objectives import Certificate
+from attop.problem import Problem
+from attop.solvers.exact import start as starts
+from attop.solvers.exact.state import State
+from attop.solvers.exact.working_set import choose
+from attop.solvers.solution import HistoryRecorder, Solution, Status
+
+#: Up to so many samples the columns are kept in double precision.
+DOUBLE_UP_TO = 2048
+#: A tolerance below this needs columns in double precision.
+DOUBLE_BELOW = 1e-5
+#: Relative error of single precision columns and of the sums made of them.
+SINGLE_ERROR = 8e-7
+#: From so many samples on, a subsample is solved first.
+SUBSAMPLE_FROM = 4096
+#: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
+DIVERGED = 1e9
+
+
+@dataclass
+class Limits:
+    """When to stop at the latest."""
+
+    max_iter: int
+    max_time: float | None
+    recorder: HistoryRecorder = field(default_factory=HistoryRecorder)
+    rounds: int = 0
+
+    def reached(self) -> Status | None:
+        """Which limit has been reached, if any."""
+        if 0 <= self.max_iter <= self.rounds:
+            return Status.MAX_ITER
+        if self.max_time is not None and self.recorder.elapsed >= self.max_time:
+            return Status.MAX_TIME
+        return None
+
+
+def solve(
+    problem: Problem,
+    gram: Gram,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = -1,
+    max_time: float | None = None,
+    cache_bytes: int = 2 * 10**9,
+    start: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+    random_state=None,
+    verbose: int = 0,
+) -> Solution:
+    """Solve the dual to a certified relative gap of `tol`.
+
+    Parameters
+    ----------
+    problem : Problem
+        The dual problem.
+    gram : Gram
+        Its kernel matrix.
+    tol : float
+        Relative duality gap, judged by `attop.objectives.certify`.
+    max_iter : int
+        Bound on the rounds, -1 for none.
+    max_time : float, optional
+        Bound on the seconds.
+    cache_bytes : int
+        Budget for kernel columns.
+    start : (alpha, beta), optional
+        Where to begin; made feasible if it is not.
+    random_state : int, RandomState or None
+        Draws the subsample that large problems begin with.
+    verbose : int
+        Print a line per round.
+
+    Returns
+    -------
+    Solution
+    """
+    limits = Limits(max_iter, max_time)
+    double = gram.n_samples <= DOUBLE_UP_TO or tol < DOUBLE_BELOW
+    source = column_source(gram, np.float64 if double else np.float32)
+    workers = Workers()
+    try:
+        state = State(problem, ColumnStore(source, cache_bytes, workers))
+        solver = _Rounds(state, limits, verbose)
+        status = solver.begin(start, random_state)
+        if status is None:
+            status = solver.run(0.5 * tol)
+        certificate, status = _certified(solver, gram, tol, status)
+    finally:
+        workers.close()
+    return Solution(
+        alpha=state.alpha.copy(),
+        beta=state.beta.copy(),
+        status=status,
+        history=limits.recorder.finish(),
+        n_iter=limits.rounds,
+        stats={
+            "columns": float(state.store.n_computed),
+            "steps": float(solver.steps),
+            "support": float(np.count_nonzero(state.value)),
+            **solver.seconds,
+        },
+        certificate=certificate,
+    )
+
+
+class _Rounds:
+    """Rounds on one state until its gap, as the state sees it, is small enough."""
+
+    def __init__(self, state: State, limits: Limits, verbose: int) -> None:
+        self.state, self.limits, self.verbose = state, limits, verbose
+        self.steps = 0
+        self.seconds: dict[str, float] = {}
+        self.previous = np.empty(0, dtype=np.intp)
+
+    def begin(self, start, random_state) -> Status | None:
+        """Go to the starting point: the given one, that of a subsample, or a small one."""
+        state = self.state
+        n = state.store.source.n_samples
+        if start is not None:
+            state.set(*starts.feasible(state.problem, *start))
+        elif n >= SUBSAMPLE_FROM and starts.worth_subsampling(state.problem):
+            return self._begin_with_subsample(random_state)
+        else:
+            state.set(*starts.small(state.problem, random_state))
+        return None
+
+    def _begin_with_subsample(self, random_state) -> Status | None:
+        state = self.state
+        began = time.perf_counter()
+        part = starts.Subsample.draw(state.problem, random_state)
+        source = state.store.source.subset(part.rows)
+        store = ColumnStore(source, 10**9, state.store.workers)
+        small = State(part.problem, store)
+        small.set(*starts.small(part.problem, random_state))
+        rounds = _Rounds(small, Limits(-1, self.limits.max_time), 0)
+        status = rounds.run(1e-2)
+        self.seconds["seconds_subsample"] = time.perf_counter() - began
+        self.seconds["columns_subsample"] = float(store.n_computed)
+        starts.extend(part, small, state)
+        self.seconds["seconds_start"] = time.perf_counter() - began
+        return status if status in (Status.INTERRUPTED, Status.MAX_TIME) else None
+
+    def run(self, tol: float) -> Status:
+        """Rounds until the relative gap is at most `tol`."""
+        state, limits = self.state, self.limits
+        idle = 0
+        best_dual = -np.inf
+        try:
+            while True:
+                primal, dual, gap = state.objective()
+                limits.recorder.add(limits.rounds, primal, dual, gap)
+                self._report(primal, dual, gap)
+                if gap <= tol:
+                    return Status.CONVERGED
+                if self._diverged():
+                    return Status.UNBOUNDED
+                status = limits.reached()
+                if status is not None:
+                    return status
+                idle = 0 if dual > best_dual + 1e-12 * abs(best_dual) else idle + 1
+                best_dual = max(dual, best_dual)
+                if idle >= 5:
+                    return Status.STALLED
+                self._round(idle)
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+
+    def _round(self, idle: int) -> None:
+        began = time.perf_counter()
+        chosen, violation = choose(self.state, self.previous)
+        # After a round without progress the subproblem is solved more accurately.
+        tolerance = max(violation, 0.0) * 10.0 ** -(1 + 2 * idle)
+        self.steps += self.state.solve_block(chosen, tolerance)
+        self.previous = chosen
+        self.limits.rounds += 1
+        self.seconds["seconds_rounds"] = (
+            self.seconds.get("seconds_rounds", 0.0) + time.perf_counter() - began
+        )
+
+    def _diverged(self) -> bool:
+        state = self.state
+        if np.isfinite(state.problem.C):
+            return False
+        scale = max(float(np.max(state.store.source.diagonal)), 1.0)
+        return float(np.sum(state.alpha)) * scale > DIVERGED
+
+    def _report(self, primal: float, dual: float, gap: float) -> None:
+        if self.verbose:
+            print(
+                f"[attop] round {self.limits.rounds:4d}  {self.limits.recorder.elapsed:8.2f} s  "
+                f"primal {primal:.6g}  dual {dual:.6g}  gap {gap:.2e}  "
+                f"columns {self.state.store.n_computed}",
+                flush=True,
+            )
+
+
+def _certified(
+    solver: _Rounds, gram: Gram, tol: float, status: Status
+) -> tuple[Certificate, Status]:
+    """The certificate of the final point; rounds go on where it disagrees with the solver."""
+    state = solver.state
+    for attempt in range(4):
+        began = time.perf_counter()
+        certificate = _certificate(state, gram)
+        spent = solver.seconds.get("seconds_certificate", 0.0)
+        solver.seconds["seconds_certificate"] = spent + time.perf_counter() - began
+        if certificate.gap <= tol and status not in (Status.INTERRUPTED, Status.UNBOUNDED):
+            return certificate, Status.CONVERGED
+        if status != Status.CONVERGED or attempt == 3:
+            break
+        # The rounding of the columns hid a violation: go on from the exact scores.
+        _correct_scores(state, certificate)
+        status = solver.run(0.5 * tol * 0.5**attempt)
+        if status == Status.STALLED:
+            status = Status.CONVERGED
+    return certificate, Status.PRECISION if status == Status.CONVERGED else status
+
+
+def _certificate(state: State, gram: Gram) -> Certificate:
+    problem = state.problem
+    hints = {}
+    # The linear kernel needs no hint, and its columns are those of centred samples.
+    if gram.kernel.name != "linear":
+        error = SINGLE_ERROR if state.store.source.dtype == np.float32 else 1e-12
+        scale = max(float(np.max(np.abs(state.store.source.diagonal))), 1.0)
+        hints = {
+            "scores": state.scores,
+            "score_error": error * scale * float(np.sum(state.value)),
+        }
+    return objectives.certify(problem, gram, state.alpha, state.beta, **hints)
+
+
+def _correct_scores(state: State, certificate: Certificate) -> None:
+    """Put the exact scores into the state; the others are corrected by their common shift."""
+    rows = certificate.rows
+    if len(rows) == 0:
+        return
+    offset = float(np.median(certificate.scores - state.scores[rows]))
+    state.scores += offset
+    state.scores[rows] = certificate.scores
+
+
+

@@ -1,0 +1,199 @@
+"""Where the exact solver begins.
+
+From zero the top-K family cannot move (each beta is capped by the sum of alphas, which
+is zero), and a random start costs many columns in vain.  Small problems begin with a few
+variables; large ones with the solution of a subsample, carried over to all samples.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from attop import objectives
+from attop.problem import Family, Problem
+from attop.solvers.exact.state import State
+
+Point = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+#: Variables of each class in a small start.
+FEW = 16
+#: Share of the samples in the subsample.
+SHARE = 8
+
+
+def small(problem: Problem, random_state) -> Point:
+    """A feasible point with few variables: some positives against some competitors."""
+    rng = check_random_state(random_state)
+    p, m = len(problem.positives), len(problem.competitors)
+    alpha, beta = np.zeros(p), np.zeros(m)
+    if _zero_is_optimal(problem):
+        # Each positive against itself: w = 0, and the loss of every positive has slope l'(0).
+        alpha[:] = problem.C if problem.surrogate == "hinge" else 2.0 * problem.C
+        beta[np.searchsorted(problem.competitors, problem.positives)] = alpha
+        return alpha, beta
+    some = rng.permutation(p)[:FEW]
+    alpha[some] = min(0.5 * problem.C, 1.0)
+    least = problem.K if problem.family == Family.TIED_CAP else 4 * FEW
+    # Other rows than those of the alphas first: with all samples competing, the same row
+    # on both sides cancels.
+    order = rng.permutation(m)
+    clash = np.isin(problem.competitors[order], problem.positives[some])
+    order = order[np.argsort(clash, kind="stable")]
+    others = order[: min(m, max(least, FEW))]
+    beta[others] = np.sum(alpha) / len(others)
+    return alpha, beta
+
+
+def _zero_is_optimal(problem: Problem) -> bool:
+    """Whether the positives alone can fill the top, so that ``w = 0`` is optimal."""
+    return (
+        problem.family == Family.TIED_CAP
+        and problem.K <= len(problem.positives)
+        and bool(np.isfinite(problem.C))
+        and bool(np.isin(problem.positives, problem.competitors).all())
+    )
+
+
+def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> Point:
+    """A feasible point near the given one: clip, balance the sums, respect the cap."""
+    alpha = np.clip(np.asarray(alpha, dtype=np.float64), 0.0, problem.alpha_max)
+    beta = np.maximum(np.asarray(beta, dtype=np.float64), 0.0)
+    total, other = float(np.sum(alpha)), float(np.sum(beta))
+    if not (total > 0.0 and other > 0.0 and np.isfinite(total) and np.isfinite(other)):
+        return small(problem, 0)
+    if problem.family == Family.TIED_CAP:
+        beta = _share_under_cap(beta / other, 1.0 / problem.K)
+    else:
+        beta = beta / other
+    return alpha, total * beta
+
+
+def _share_under_cap(shares: NDArray[np.float64], cap: float) -> NDArray[np.float64]:
+    """Shares that sum to one, none above `cap`: the excess goes to the others."""
+    shares = np.minimum(shares, cap)
+    for _ in range(len(shares)):
+        lacking = 1.0 - float(np.sum(shares))
+        if lacking <= 1e-15:
+            break
+        open_ = (shares < cap) & (shares > 0.0)
+        if not open_.any():
+            open_ = shares < cap
+        if not open_.any():
+            break
+        room = cap - shares[open_]
+        shares[open_] += room * min(1.0, lacking / float(np.sum(room)))
+    return shares
+
+
+def worth_subsampling(problem: Problem) -> bool:
+    """Whether a subsample still has enough samples on both sides."""
+    enough = min(len(problem.positives), len(problem.competitors)) >= 8 * SHARE
+    return enough and not _zero_is_optimal(problem)
+
+
+class Subsample(NamedTuple):
+    """A stratified part of a problem.
+
+    Attributes
+    ----------
+    problem : Problem
+        The problem on the part, rows counted within it.
+    rows : ndarray
+        The part's rows in the whole.
+    alphas, betas : ndarray
+        The part's dual variables in the whole problem.
+    """
+
+    problem: Problem
+    rows: NDArray[np.intp]
+    alphas: NDArray[np.intp]
+    betas: NDArray[np.intp]
+
+    @classmethod
+    def draw(cls, problem: Problem, random_state) -> Subsample:
+        """Draw one eighth of the positives and of the other samples."""
+        rng = check_random_state(random_state)
+        p, m = len(problem.positives), len(problem.competitors)
+        rows = np.union1d(problem.positives, problem.competitors)
+        others = np.setdiff1d(rows, problem.positives, assume_unique=True)
+        part = [
+            rng.choice(group, max(1, len(group) // SHARE), replace=False)
+            for group in (problem.positives, others)
+        ]
+        rows = np.sort(np.concatenate(part))
+        alphas = np.flatnonzero(np.isin(problem.positives, rows))
+        betas = np.flatnonzero(np.isin(problem.competitors, rows))
+        K = problem.K
+        if K > 1 and K > 0.001 * m:  # a share of the competitors rather than a fixed number
+            K = max(1, round(K * len(betas) / m))
+        smaller = problem._replace(
+            positives=np.searchsorted(rows, problem.positives[alphas]),
+            competitors=np.searchsorted(rows, problem.competitors[betas]),
+            C=problem.C * p / len(alphas),
+            K=min(K, len(betas)),
+        )
+        return cls(smaller, rows, alphas, betas)
+
+
+def extend(part: Subsample, solved: State, whole: State) -> None:
+    """Carry the solution of a subsample over to all samples.
+
+    The whole is scored by the part's support vectors.  Positives below the margin start
+    at their bound; competitors above the level join the betas.
+    """
+    problem = whole.problem
+    p, m = len(problem.positives), len(problem.competitors)
+    alpha, beta = np.zeros(p), np.zeros(m)
+    ratio = part.problem.C / problem.C if np.isfinite(problem.C) else 1.0
+    alpha[part.alphas] = np.minimum(solved.alpha, problem.alpha_max)
+    scores = _scores_by(part, solved, whole)
+    t = objectives.threshold(part.problem, solved.scores)
+    new = np.ones(p, dtype=bool)
+    new[part.alphas] = False
+    if np.isfinite(problem.alpha_max):
+        below = scores[problem.positives] < 1.0 + t
+        alpha[new & below] = problem.alpha_max
+    elif np.isfinite(problem.C):
+        alpha[part.alphas] /= ratio
+        loss = np.maximum(0.0, 1.0 + t - scores[problem.positives])
+        alpha[new] = 2.0 * problem.C * loss[new]
+    weights = _beta_weights(part, solved, problem, scores)
+    total, other = float(np.sum(alpha)), float(np.sum(weights))
+    beta = weights * (total / other)
+    whole.set(*feasible(problem, alpha, beta))
+
+
+def _scores_by(part: Subsample, solved: State, whole: State) -> NDArray[np.float64]:
+    """Scores of all samples by the support vectors of the part."""
+    support = np.flatnonzero(solved.value)
+    rows = part.rows[solved.rows[support]]
+    scores = np.zeros(len(whole.scores))
+    whole.store.add_product(rows, solved.signs[support] * solved.value[support], scores)
+    return scores
+
+
+def _beta_weights(part, solved, problem, scores) -> NDArray[np.float64]:
+    """Betas in units of the cap: known ones keep theirs, others join by their score."""
+    m = len(problem.competitors)
+    weights = np.zeros(m)
+    new = np.ones(m, dtype=bool)
+    new[part.betas] = False
+    competing = scores[problem.competitors]
+    if problem.family == Family.NORM:
+        t = objectives.threshold(problem, scores)
+        return np.maximum(0.0, 1.0 + problem.theta * (competing - t)) + 1e-12
+    cap = solved.cap if solved.capped else float(np.max(solved.beta))
+    weights[part.betas] = solved.beta / cap
+    if problem.family == Family.PRICED_CAP:
+        t = objectives.threshold(problem, scores)
+        weights[new & (competing > t - 1.0 / problem.theta)] = 1.0
+        return weights
+    missing = problem.K - float(np.sum(weights))
+    if problem.K > part.problem.K and missing > 0.0:
+        order = np.flatnonzero(new)[np.argsort(-competing[new], kind="stable")]
+        weights[order[: int(np.ceil(missing))]] = 1.0
+    return weights

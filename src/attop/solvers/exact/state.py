@@ -1,0 +1,189 @@
+"""The point the solver is at: dual variables, scores of all samples, the group at the cap."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attop import objectives
+from attop.kernels.columns import ColumnStore
+from attop.problem import Family, Problem
+from attop.solvers.exact.norm import solve_norm
+from attop.solvers.exact.pairs import Block, Group, Terms, solve_pairs
+from attop.solvers.exact.tied import solve_tied
+
+
+class State:
+    """Dual variables with everything that follows from them.
+
+    The variables are numbered alphas first, then betas; `rows` is the sample of each.
+
+    Attributes
+    ----------
+    value : ndarray
+        Alphas, then betas.
+    scores : ndarray of shape (n_samples,)
+        ``s = K (alpha - beta)``.
+    cap : float
+        The cap ``u`` of the betas, infinite where there is none.
+    member : ndarray of bool
+        Which variables are betas at the cap.
+    group_column : ndarray of shape (n_samples,)
+        Sum of the kernel columns of the members.
+    """
+
+    def __init__(self, problem: Problem, store: ColumnStore) -> None:
+        self.problem, self.store = problem, store
+        self.n_alphas = len(problem.positives)
+        self.rows = np.concatenate([problem.positives, problem.competitors])
+        self.is_alpha = np.arange(len(self.rows)) < self.n_alphas
+        self.value = np.zeros(len(self.rows))
+        self.member = np.zeros(len(self.rows), dtype=bool)
+        self.scores = np.zeros(store.source.n_samples)
+        self.group_column = np.zeros(store.source.n_samples)
+        self.capped = problem.family == Family.PRICED_CAP or (
+            problem.family == Family.TIED_CAP and problem.K > 1
+        )
+        self.cap = 0.0 if self.capped else np.inf
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """The alphas (a view)."""
+        return self.value[: self.n_alphas]
+
+    @property
+    def beta(self) -> NDArray[np.float64]:
+        """The betas (a view)."""
+        return self.value[self.n_alphas :]
+
+    @property
+    def signs(self) -> NDArray[np.float64]:
+        """+1 for alphas, -1 for betas."""
+        return np.where(self.is_alpha, 1.0, -1.0)
+
+    def set(self, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> None:
+        """Go to a feasible point; scores and group are computed from the kernel columns."""
+        self.alpha[:], self.beta[:] = alpha, beta
+        if self.capped:
+            tied = self.problem.family == Family.TIED_CAP
+            self.cap = float(np.sum(alpha)) / self.problem.K if tied else float(np.max(beta))
+            self._find_members()
+        support = np.flatnonzero(self.value)
+        weights = self.signs[support] * self.value[support]
+        self.scores[:] = 0.0
+        self.group_column[:] = 0.0
+        step = self.store.capacity
+        # Both sums in one go: each column is fetched only once, even if few fit the store.
+        for start in range(0, len(support), step):
+            part = support[start : start + step]
+            self.store.fetch(self.rows[part])
+            self.store.add_columns(self.rows[part], weights[start : start + step], self.scores)
+            inside = part[self.member[part]]
+            self.store.add_columns(self.rows[inside], np.ones(len(inside)), self.group_column)
+
+    def _find_members(self) -> None:
+        close = ~self.is_alpha & (self.value >= self.cap * (1.0 - 1e-10))
+        if self.problem.family == Family.TIED_CAP and close.sum() > self.problem.K:
+            candidates = np.flatnonzero(close)
+            close[candidates[self.problem.K :]] = False
+        self.member[:] = close
+        self.value[close] = self.cap
+
+    def rates(self) -> NDArray[np.float64]:
+        """Gain rate of each variable moving up."""
+        problem = self.problem
+        linear = np.where(self.is_alpha, 1.0, -problem.linear_beta)
+        rates = linear - self.scores[self.rows]
+        if problem.quadratic_alpha:
+            rates[: self.n_alphas] -= problem.quadratic_alpha * self.alpha
+        return rates
+
+    def full_rates(self) -> NDArray[np.float64]:
+        """The same with the price of the norm, where there is one."""
+        rates = self.rates()
+        if self.problem.family == Family.NORM:
+            norm = np.linalg.norm(self.beta)
+            if norm > 0.0:
+                rates[self.n_alphas :] += self.problem.norm_price / norm * self.beta
+        return rates
+
+    def objective(self) -> tuple[float, float, float]:
+        """Primal value, dual value and relative gap by the solver's own scores."""
+        problem = self.problem
+        w_norm2 = float(np.dot(self.signs * self.value, self.scores[self.rows]))
+        dual = objectives.dual_value(problem, w_norm2, self.alpha, self.beta)
+        primal = objectives.feasible_primal(problem, w_norm2, self.scores)
+        return primal, dual, objectives.relative_gap(primal, dual)
+
+    def terms(self) -> Terms:
+        """The numbers of the subproblem."""
+        problem = self.problem
+        price = {
+            Family.TIED_CAP: 0.0,
+            Family.PRICED_CAP: problem.cap_price,
+            Family.NORM: problem.norm_price,
+        }[problem.family]
+        total = float(np.sum(self.alpha))
+        scale = max(float(np.max(np.abs(self.store.source.diagonal))), 1.0)
+        return Terms(
+            alpha_max=problem.alpha_max,
+            alpha_curvature=problem.quadratic_alpha,
+            beta_linear=problem.linear_beta,
+            price=price,
+            K=problem.K,
+            least_curvature=1e-12 * scale,
+            least_value=1e-14 * min(problem.alpha_max, max(total, 1e-300)),
+        )
+
+    def solve_block(self, chosen: NDArray[np.intp], tolerance: float) -> int:
+        """Solve the subproblem on the variables `chosen` and go to its solution."""
+        store, rows = self.store, self.rows[chosen]
+        store.fetch(rows)
+        block = Block(
+            kernel=store.submatrix(rows),
+            is_alpha=self.is_alpha[chosen],
+            value=self.value[chosen],
+            rate=self.rates()[chosen],
+            member=self.member[chosen],
+            group_column=self.group_column[rows],
+        )
+        max_steps = 200 * len(chosen) + 10_000
+        if self.problem.family == Family.NORM:
+            inside = chosen[~self.is_alpha[chosen]]
+            outside = float(np.sum(np.delete(self.value[self.n_alphas :], inside - self.n_alphas) ** 2))
+            steps, _ = solve_norm(block, outside, self.terms(), tolerance, max_steps)
+            self._accept(chosen, block, self.cap)
+            return steps
+        solve = solve_tied if self.capped and self.problem.family == Family.TIED_CAP else solve_pairs
+        group, steps, _ = solve(block, self._group(chosen), self.terms(), tolerance, max_steps)
+        self._accept(chosen, block, group.cap)
+        return steps
+
+    def _group(self, chosen: NDArray[np.intp]) -> Group:
+        """The group as the subproblem on `chosen` sees it."""
+        if not self.capped:
+            return Group(np.inf, 0, 0.0, 0.0, 0.0)
+        members = self.rows[self.member]
+        outside = ~self.is_alpha & ~self.member
+        outside[chosen] = False
+        score = float(np.sum(self.scores[members])) + self.problem.linear_beta * len(members)
+        floor = float(np.max(self.value, where=outside, initial=0.0))
+        square = float(np.sum(self.group_column[members]))
+        return Group(float(self.cap), len(members), square, score, floor)
+
+    def _accept(self, chosen: NDArray[np.intp], block: Block, cap: float) -> None:
+        """Take the solution of the subproblem: values, cap, scores, group."""
+        rows, was_member = self.rows[chosen], self.member[chosen]
+        rise = cap - self.cap if self.capped else 0.0
+        value = np.where(block.member, cap, block.value)
+        weights = self.signs[chosen] * (value - self.value[chosen])
+        if rise:
+            # Members outside the block move with the cap: the group's column less its part inside.
+            weights[was_member] += rise
+            self.scores -= rise * self.group_column
+        self.value[chosen], self.member[chosen], self.cap = value, block.member, cap
+        if self.capped:
+            self.value[self.member] = cap
+            change = block.member.astype(np.float64) - was_member
+            self.store.add_columns(rows, change, self.group_column)
+        self.store.add_columns(rows, weights, self.scores)
