@@ -1,0 +1,144 @@
+"""Columns of the kernel matrix, kept in full or computed when needed, and steps on them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from attop.kernels.functions import Gram, Kernel
+from attop.solvers.pairwise.steps import Dual, Point, best_partner, move, row_of
+
+Vector = NDArray[np.float64]
+#: Order of the kernel blocks that bound the memory beside the cache.
+_BLOCK = 1024
+
+
+class Draws(NamedTuple):
+    """The chance in the steps: a random variable for each, and whether to use it.
+
+    Where `reuse` is set, the step begins with the second variable of the step before.
+    """
+
+    variable: NDArray[np.int64]
+    reuse: NDArray[np.bool_]
+
+
+@njit(cache=True, nogil=True)
+def first_variable(draws: Draws, i: int, partner: int) -> int:
+    """The variable that step `i` begins with, `partner` being the second of the last step."""
+    return partner if draws.reuse[i] and partner >= 0 else draws.variable[i]
+
+
+class KernelColumns:
+    """The kernel matrix of the training samples in float64, by columns.
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel matrix.
+    cache_bytes : int
+        The matrix is computed at once if it takes no more; otherwise as many columns are
+        kept as do, the least recently used replaced first, and never fewer than two.
+    """
+
+    def __init__(self, gram: Gram, cache_bytes: int):
+        self.n_samples = gram.n_samples
+        self.n_computed = 0
+        self.matrix = None
+        rows = np.arange(self.n_samples)
+        blocks = [rows[i : i + _BLOCK] for i in range(0, self.n_samples, _BLOCK)]
+        if 8 * self.n_samples**2 <= cache_bytes:
+            self.matrix = gram.block(rows, rows)
+            self.n_computed = self.n_samples
+            gram = Gram(Kernel("precomputed"), self.matrix)
+        self.gram = gram
+        self.diagonal = np.concatenate([np.diagonal(gram.block(part, part)) for part in blocks])
+        self._rows = rows
+        self._kept = lru_cache(max(2, cache_bytes // (8 * self.n_samples)))(self._compute)
+
+    def __getitem__(self, row: int) -> Vector:
+        if self.matrix is not None:
+            return self.matrix[row]
+        return self._kept(row)
+
+    def _compute(self, row: int) -> Vector:
+        self.n_computed += 1
+        return self.gram.block(self._rows, np.array([row]))[:, 0].copy()
+
+    def combination(self, coefficients: Vector) -> Vector:
+        """Product of the matrix with a vector."""
+        support = np.flatnonzero(coefficients)
+        total = np.zeros(self.n_samples)
+        for i in range(0, len(support), _BLOCK):
+            part = support[i : i + _BLOCK]
+            total += self.gram.block(self._rows, part) @ coefficients[part]
+        return total
+
+    def run(
+        self, dual: Dual, point: Point, draws: Draws, partner: int, longest: float
+    ) -> tuple[int, float, bool]:
+        """Make one step of the descent for each draw, in place.
+
+        Parameters
+        ----------
+        dual : Dual
+            The problem.
+        point : Point
+            The point to move.
+        draws : Draws
+            How each step begins.
+        partner : int
+            The second variable of the step before, -1 for none.
+        longest : float
+            Stop before a step that is longer.
+
+        Returns
+        -------
+        partner : int
+            The second variable of the last step.
+        gain : float
+            The gain of all steps.
+        stopped : bool
+            Whether a step was too long.
+        """
+        if self.matrix is not None:
+            return _run_on_matrix(dual, point, draws, partner, longest, self.matrix, self.diagonal)
+        total = 0.0
+        for i in range(len(draws.variable)):
+            k = first_variable(draws, i, partner)
+            column = self[row_of(dual, k)]
+            partner, step, gain = best_partner(dual, point, k, column, self.diagonal)
+            if abs(step) > longest:
+                return partner, total, True
+            if partner >= 0:
+                move(dual, point, k, partner, step, column, self[row_of(dual, partner)])
+                total += gain
+        return partner, total, False
+
+
+@njit(cache=True, nogil=True)
+def _run_on_matrix(
+    dual: Dual,
+    point: Point,
+    draws: Draws,
+    partner: int,
+    longest: float,
+    matrix: NDArray[np.float64],
+    diagonal: Vector,
+) -> tuple[int, float, bool]:
+    """The same loop without a return to the interpreter at each step."""
+    total = 0.0
+    for i in range(len(draws.variable)):
+        k = first_variable(draws, i, partner)
+        column = matrix[row_of(dual, k)]
+        partner, step, gain = best_partner(dual, point, k, column, diagonal)
+        if abs(step) > longest:
+            return partner, total, True
+        if partner >= 0:
+            move(dual, point, k, partner, step, column, matrix[row_of(dual, partner)])
+            total += gain
+    return partner, total, False

@@ -1,0 +1,271 @@
+"""The descent itself: start, steps, looks at the gap, and when to stop."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attop.kernels.functions import Gram
+from attop.objectives import certify, dual_value, primal_value, relative_gap
+from attop.problem import Family, Problem
+from attop.projections import project_patmat, project_topk
+from attop.solvers.pairwise.columns import Draws, KernelColumns
+from attop.solvers.pairwise.steps import Dual, Point, best_partner, row_of
+from attop.solvers.solution import HistoryRecorder, Solution, Status
+
+Vector = NDArray[np.float64]
+#: A step this long, in units of the kernel's diagonal, has no bound to stop it.
+_ENDLESS = 1e10
+#: Gains are negligible below this share of the square of the relative gap, or as rounding.
+_SLOW, _ROUNDING = 1e-4, 1e-14
+
+
+def solve(
+    problem: Problem,
+    gram: Gram,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = -1,
+    max_time: float | None = None,
+    cache_bytes: int = 2**30,
+    start: tuple[Vector, Vector] | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
+    verbose: bool | int = False,
+    n_epochs: float | None = 20,
+    reuse_probability: float = 0.9,
+    check_every: int = 100,
+    gap_reduction: float | None = None,
+) -> Solution:
+    r"""Maximise the dual by the paper's coordinate descent.
+
+    Parameters
+    ----------
+    problem : Problem
+        The dual problem.
+    gram : Gram
+        Its kernel matrix.
+    tol : float, default=1e-4
+        Stop when the duality gap, relative to the objective, is at most `tol`.
+    max_iter : int, default=-1
+        Stop after so many steps; -1 for no limit but that of `n_epochs`.
+    max_time : float, default=None
+        Stop after so many seconds.
+    cache_bytes : int, default=2**30
+        The kernel matrix is computed once, in float64, if it fits; a step then costs
+        :math:`O(n)`.  Otherwise columns are computed when needed, and as many kept.
+    start : tuple of ndarray, default=None
+        Dual variables to begin with, projected onto the feasible set; by default the
+        projection of a random point of the unit cube.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the start and of the steps.
+    verbose : bool or int, default=False
+        Print each look at the gap.
+    n_epochs : float, default=20
+        Stop after so many epochs.  An epoch is n/2 steps, with n the number of dual
+        variables; ``None`` for no limit.
+    reuse_probability : float, default=0.9
+        Probability that a step begins with the second variable of the step before
+        instead of a random one.
+    check_every : int, default=100
+        Steps between two looks at the gap.
+    gap_reduction : float, default=None
+        The paper's stopping rule instead of `tol`: stop when the gap has fallen to this
+        share of the first one; 1e-4 in the paper.
+
+    Returns
+    -------
+    Solution
+        With `Status.STALLED` where no pair of variables improves the dual, or so little
+        that the gap will not close.
+    """
+    _check_options(n_epochs, reuse_probability, check_every, gap_reduction)
+    rng = _generator(random_state)
+    columns = KernelColumns(gram, cache_bytes)
+    descent = _Descent(problem, columns, *_initial_point(problem, start, rng))
+    limit = _step_limit(descent.n_variables, n_epochs, max_iter)
+    recorder = HistoryRecorder()
+    rule = _StoppingRule(tol, gap_reduction)
+    status = None
+    try:
+        while status is None:
+            primal, dual = descent.objectives()
+            recorder.add(descent.n_steps, primal, dual, relative_gap(primal, dual))
+            if verbose:
+                print(f"step {descent.n_steps}: primal {primal:.8g}, dual {dual:.8g}")
+            status = _status(descent, rule, primal, dual, limit, max_time, recorder.elapsed)
+            if status is None:
+                descent.advance(min(check_every, limit - descent.n_steps), reuse_probability, rng)
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    point = descent.point
+    certificate = certify(problem, gram, point.alpha, point.beta)
+    if status is Status.CONVERGED and not rule.satisfied(certificate.primal, certificate.dual):
+        status = Status.PRECISION
+    return Solution(
+        alpha=point.alpha,
+        beta=point.beta,
+        status=status,
+        history=recorder.finish(),
+        n_iter=descent.n_steps,
+        stats={"kernel_columns": columns.n_computed},
+        certificate=certificate,
+    )
+
+
+@dataclass
+class _StoppingRule:
+    """Relative gap at most `tol`; or, if given, gap at most `reduction` times the first."""
+
+    tol: float
+    reduction: float | None
+    first_gap: float = np.inf
+
+    def satisfied(self, primal: float, dual: float) -> bool:
+        if self.reduction is None:
+            return relative_gap(primal, dual) <= self.tol
+        gap = primal - dual
+        if np.isinf(self.first_gap):  # with C = inf, until the point is first feasible
+            self.first_gap = gap
+            return gap <= 0.0
+        return gap <= self.reduction * self.first_gap
+
+
+def _status(
+    descent: _Descent,
+    rule: _StoppingRule,
+    primal: float,
+    dual: float,
+    limit: int,
+    max_time: float | None,
+    elapsed: float,
+) -> Status | None:
+    """Why to stop now; None to go on."""
+    if rule.satisfied(primal, dual):
+        return Status.CONVERGED
+    if descent.unbounded:
+        return Status.UNBOUNDED
+    if descent.stalled(primal, dual):
+        return Status.STALLED
+    if descent.n_steps >= limit:
+        return Status.MAX_ITER
+    if max_time is not None and elapsed >= max_time:
+        return Status.MAX_TIME
+    return None
+
+
+class _Descent:
+    """The present point, and what the steps have achieved so far."""
+
+    def __init__(self, problem: Problem, columns: KernelColumns, alpha: Vector, beta: Vector):
+        self.problem, self.columns, self.dual = problem, columns, Dual.of(problem)
+        coefficients = np.zeros(columns.n_samples)
+        coefficients[problem.positives] = alpha
+        coefficients[problem.competitors] -= beta
+        self.point = Point(alpha, beta, columns.combination(coefficients))
+        self.n_variables = len(alpha) + len(beta)
+        self.n_steps = 0
+        self.unbounded = False
+        self._partner = -1
+        self._sweep_gain, self._sweep_steps = 0.0, 0
+
+    def advance(self, n_steps: int, reuse_probability: float, rng: np.random.Generator) -> None:
+        """Make `n_steps` steps."""
+        draws = Draws(
+            rng.integers(self.n_variables, size=n_steps), rng.random(n_steps) < reuse_probability
+        )
+        longest = _ENDLESS / max(float(self.columns.diagonal.max()), 1e-300)
+        self._partner, gain, self.unbounded = self.columns.run(
+            self.dual, self.point, draws, self._partner, longest
+        )
+        self.n_steps += n_steps
+        self._sweep_gain += gain
+        self._sweep_steps += n_steps
+
+    def objectives(self) -> tuple[float, float]:
+        """Primal and dual value, from the scores as they are kept."""
+        alpha, beta, scores = self.point
+        if np.isinf(self.problem.C):
+            certificate = certify(self.problem, self.columns.gram, alpha, beta)
+            return certificate.primal, certificate.dual
+        norm2 = float(
+            alpha @ scores[self.problem.positives] - beta @ scores[self.problem.competitors]
+        )
+        return (
+            primal_value(self.problem, norm2, scores),
+            dual_value(self.problem, norm2, alpha, beta),
+        )
+
+    def stalled(self, primal: float, dual: float) -> bool:
+        """Whether the steps lead nowhere: neither those since the last look nor any other.
+
+        Looks only once in as many steps as there are variables.  The dual error behaves as
+        the square of the gap, which is mostly the error of the primal point; gains that
+        are negligible beside that square will not close the gap.
+        """
+        if self._sweep_steps < self.n_variables:
+            return False
+        gain, self._sweep_gain, self._sweep_steps = self._sweep_gain, 0.0, 0
+        scale = max(abs(primal), abs(dual))
+        negligible = max(_SLOW * relative_gap(primal, dual) ** 2, _ROUNDING) * scale
+        if not gain <= negligible:
+            return False
+        gains = (self._best_gain(k) for k in range(self.n_variables))
+        return all(gain <= negligible for gain in gains)
+
+    def _best_gain(self, k: int) -> float:
+        """The gain of the best step of variable `k`."""
+        column = self.columns[row_of(self.dual, k)]
+        return best_partner(self.dual, self.point, k, column, self.columns.diagonal)[2]
+
+
+def _initial_point(
+    problem: Problem, start: tuple[Vector, Vector] | None, rng: np.random.Generator
+) -> tuple[Vector, Vector]:
+    """Project `start`, or a random point of the unit cube, onto the feasible set."""
+    theta = problem.theta if problem.family == Family.PRICED_CAP else np.inf
+    if start is None:
+        alpha, beta = rng.random(len(problem.positives)), rng.random(len(problem.competitors))
+        delta = rng.random()
+    else:
+        alpha, beta = (np.array(values, dtype=np.float64) for values in start)
+        delta = beta.max() / problem.theta
+    if problem.family == Family.TIED_CAP:
+        return project_topk(alpha, beta, problem.K, problem.alpha_max)
+    return project_patmat(alpha, beta, delta, theta, problem.alpha_max)[:2]
+
+
+def _step_limit(n_variables: int, n_epochs: float | None, max_iter: int) -> int:
+    limit = sys.maxsize if n_epochs is None else math.ceil(n_epochs * n_variables / 2)
+    return limit if max_iter < 0 else min(limit, max_iter)
+
+
+def _generator(random_state) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1))
+    return np.random.default_rng(random_state)
+
+
+def _check_options(
+    n_epochs: float | None, reuse_probability: float, check_every: int, gap_reduction: float | None
+) -> None:
+    conditions = [
+        ("n_epochs", n_epochs, n_epochs is None or n_epochs > 0, "positive or None"),
+        ("reuse_probability", reuse_probability, 0 <= reuse_probability <= 1, "in [0, 1]"),
+        ("check_every", check_every, check_every >= 1, "at least 1"),
+        (
+            "gap_reduction",
+            gap_reduction,
+            gap_reduction is None or 0 < gap_reduction < 1,
+            "in (0, 1) or None",
+        ),
+    ]
+    for name, value, valid, range_ in conditions:
+        if not valid:
+            raise ValueError(
+                f"The '{name}' parameter of the pairwise solver must be {range_}. "
+                f"Got {value} instead."
+            )
