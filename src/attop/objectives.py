@@ -286,13 +286,13 @@ def _screen(problem: Problem, exact: _Scores, hint: NDArray[Any], error: float) 
     competing = hint[problem.competitors]
     if problem.family == Family.TIED_CAP:
         rank = len(competing) - problem.K
-        level = float(np.partition(competing, rank)[rank])
+        lowest = float(np.partition(competing, rank)[rank])
     else:
-        level = _threshold(problem, competing) - 1.0 / problem.theta
-    exact.compute(problem.competitors[competing >= level - 2.0 * error])
+        lowest = _threshold(problem, competing) - 1.0 / problem.theta
+    exact.compute(problem.competitors[competing >= lowest - 2.0 * error])
     positive = hint[problem.positives]
     if np.isinf(problem.C):
-        highest = np.min(positive) + 2.0 * error
+        highest = float(np.min(positive)) + 2.0 * error
     else:
         highest = _threshold(problem, exact.known(problem.competitors)) + 1.0 + error
     exact.compute(problem.positives[positive <= highest])

@@ -1,0 +1,207 @@
+"""The referee against an interior-point solver, weak duality and itself."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from attop.datasets import load_ionosphere
+from attop.formulations import FORMULATIONS
+from attop.kernels.functions import Gram, Kernel
+from attop.objectives import (
+    certify,
+    dual_value,
+    infeasibility,
+    primal_value,
+    signed_coefficients,
+    threshold,
+    zero_value,
+)
+from attop.problem import Family
+from conftest import CASES, OPTIMA, PARAMETERS, kernel_matrix, two_clouds
+from oracle import solve_dual
+
+
+def random_feasible_point(problem, rng):
+    """Dual variables within all constraints: betas that share the sum of alpha equally
+    are within every cap, and so are points between them and any others within it."""
+    alpha = rng.uniform(0.0, min(problem.alpha_max, 3.0), size=len(problem.positives))
+    m = len(problem.competitors)
+    beta = np.full(m, alpha.sum() / m)
+    # Concentrating on K of the competitors brings those to the cap of the top-K family.
+    few = rng.choice(m, size=max(problem.K, 2), replace=False)
+    concentrated = np.zeros(m)
+    concentrated[few] = alpha.sum() / len(few)
+    weight = rng.uniform()
+    return alpha, weight * beta + (1.0 - weight) * concentrated
+
+
+def test_gap_closes_at_the_optimum_of_the_oracle(small_case):
+    problem, gram = small_case
+    alpha, beta, optimum = solve_dual(problem, kernel_matrix(gram))
+    certificate = certify(problem, gram, alpha, beta)
+    assert abs(certificate.gap) < 1e-7
+    assert certificate.infeasibility < 1e-7
+    assert_allclose(certificate.dual, optimum, rtol=1e-7)
+    assert optimum < 0.99 * zero_value(problem)  # the case is not a trivial one
+
+
+def test_weak_duality_at_random_points(small_case):
+    problem, gram = small_case
+    optimum = solve_dual(problem, kernel_matrix(gram))[2]
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        alpha, beta = random_feasible_point(problem, rng)
+        certificate = certify(problem, gram, alpha, beta)
+        assert certificate.infeasibility < 1e-12
+        assert certificate.dual <= optimum * (1 + 1e-9)
+        assert certificate.primal >= optimum * (1 - 1e-9)
+
+
+def test_certificate_agrees_with_the_plain_formulas(small_case):
+    problem, gram = small_case
+    alpha, beta = random_feasible_point(problem, np.random.default_rng(2))
+    K = kernel_matrix(gram)
+    a = signed_coefficients(problem, alpha, beta)
+    certificate = certify(problem, gram, alpha, beta)
+    assert_allclose(certificate.scores, K @ a, atol=1e-12)
+    assert_allclose(certificate.w_norm2, a @ K @ a)
+    assert_allclose(certificate.threshold, threshold(problem, K @ a))
+    assert_allclose(certificate.primal, primal_value(problem, a @ K @ a, K @ a))
+    assert_allclose(certificate.dual, dual_value(problem, a @ K @ a, alpha, beta))
+
+
+@pytest.mark.parametrize("row", OPTIMA[::8], ids=lambda row: "-".join(list(row.values())[3:8]))
+def test_oracle_and_referee_agree_with_the_reference_optima(row):
+    X, y = load_ionosphere(return_X_y=True)
+    parameters = {name: float(row[name]) for name in ("K", "tau", "theta") if row[name]}
+    problem = FORMULATIONS[row["formulation"]].problem(
+        y == 1, float(row["C"]), row["surrogate"], **parameters
+    )
+    gram = Gram(Kernel(row["kernel"], gamma=1 / 34), X)
+    alpha, beta, _ = solve_dual(problem, kernel_matrix(gram))
+    certificate = certify(problem, gram, alpha, beta)
+    assert_allclose(certificate.primal, float(row["objective"]), rtol=1e-7)
+    assert_allclose(certificate.dual, float(row["objective"]), rtol=1e-7)
+
+
+def hinted(problem, gram, alpha, beta, error, shift=0.0, seed=3):
+    """Certificate with scores that are off by up to `error`, and by `shift` altogether."""
+    exact = kernel_matrix(gram) @ signed_coefficients(problem, alpha, beta)
+    noise = np.random.default_rng(seed).uniform(-error, error, size=len(exact))
+    return certify(
+        problem, gram, alpha, beta, scores=exact + noise + shift, score_error=2.0 * error
+    )
+
+
+@pytest.fixture(params=CASES, ids="-".join)
+def larger_case(request):
+    """A problem with many rows that do not matter, and a point near its optimum."""
+    name, surrogate = request.param
+    X, positive = two_clouds(60, 240, distance=2.0, seed=4)
+    parameters = {**PARAMETERS[name], "theta": 20.0}
+    problem = FORMULATIONS[name].problem(positive, 0.8, surrogate, **parameters)
+    gram = Gram(Kernel("rbf", gamma=0.3), X)
+    alpha, beta, _ = solve_dual(problem, kernel_matrix(gram))
+    # Interior points have no zeros.
+    return problem, gram, alpha * (alpha > 1e-6), beta * (beta > 1e-6)
+
+
+@pytest.mark.parametrize("error, shift", [(1e-6, 0.0), (1e-2, 0.0), (1e-6, -5.0)])
+def test_hints_change_nothing(larger_case, error, shift):
+    full = certify(*larger_case)
+    hinted_certificate = hinted(*larger_case, error, shift)
+    assert_allclose(hinted_certificate[:6], full[:6], rtol=1e-10, atol=1e-12)
+    assert_allclose(hinted_certificate.scores, full.scores[hinted_certificate.rows], atol=1e-12)
+
+
+def test_hints_save_rows():
+    X, positive = two_clouds(60, 600, distance=2.0, seed=4)
+    problem = FORMULATIONS["TopPush"].problem(positive, 0.8, "hinge")
+    gram = Gram(Kernel("rbf", gamma=0.3), X)
+    alpha, beta = np.full(60, 0.01), np.zeros(600)
+    beta[:3] = 0.2
+    assert len(hinted(problem, gram, alpha, beta, 1e-9).rows) < 300
+
+
+def test_a_wrong_hint_is_found_out(larger_case):
+    problem, gram, alpha, beta = larger_case
+    exact = kernel_matrix(gram) @ signed_coefficients(problem, alpha, beta)
+    far_off = exact + np.random.default_rng(5).normal(scale=1.0, size=len(exact))
+    certificate = certify(problem, gram, alpha, beta, scores=far_off, score_error=1e-6)
+    assert len(certificate.rows) == gram.n_samples
+    assert_allclose(certificate[:6], certify(*larger_case)[:6], atol=1e-12)
+
+
+@pytest.mark.parametrize("name, surrogate", CASES)
+def test_hard_margin(name, surrogate):
+    """With C infinite the primal value is that of a feasible point, and the gap closes."""
+    X, positive = two_clouds(8, 16, distance=4.0)
+    problem = FORMULATIONS[name].problem(positive, np.inf, surrogate, **PARAMETERS[name])
+    gram = Gram(Kernel("rbf", gamma=0.1), X)
+    if FORMULATIONS[name].competitors == "all":
+        # The positives compete with themselves: a margin of 1 needs n+ l(theta) <= n tau.
+        larger = {"K": 20} if problem.family == Family.TIED_CAP else {"tau": 0.9, "theta": 0.5}
+        problem = problem._replace(**larger)
+    alpha, beta, optimum = solve_dual(problem, kernel_matrix(gram))
+    certificate = certify(problem, gram, alpha, beta)
+    assert_allclose([certificate.primal, certificate.dual], optimum, rtol=1e-5)
+    # Another multiple of the same direction is brought to the same feasible point.
+    halved = certify(problem, gram, 0.5 * alpha, 0.5 * beta)
+    assert_allclose(halved.primal, certificate.primal, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name, surrogate", CASES)
+def test_hard_margin_without_a_feasible_multiple(name, surrogate):
+    X, positive = two_clouds(8, 16, distance=0.0)
+    X[positive] = X[~positive][:8]
+    problem = FORMULATIONS[name].problem(positive, np.inf, surrogate, **PARAMETERS[name])
+    if problem.family != Family.TIED_CAP:
+        problem = problem._replace(tau=0.01)
+    alpha, beta = random_feasible_point(problem, np.random.default_rng(6))
+    certificate = certify(problem, Gram(Kernel("rbf"), X), alpha, beta)
+    assert certificate.primal == np.inf
+    assert certificate.gap == np.inf
+
+
+def test_infeasibility_sees_each_constraint():
+    _, positive = two_clouds(3, 4)
+    tied = FORMULATIONS["TopPushK"].problem(positive, 1.0, "hinge", K=2)
+    good_alpha, good_beta = np.array([1.0, 0.5, 0.5]), np.array([1.0, 0.5, 0.5, 0.0])
+    assert infeasibility(tied, good_alpha, good_beta) == 0.0
+    assert infeasibility(tied, good_alpha * 1.1, good_beta * 1.1) == pytest.approx(0.1)
+    assert infeasibility(tied, good_alpha, good_beta * 0.9) == pytest.approx(0.1)
+    assert infeasibility(tied, good_alpha, np.array([1.2, 0.4, 0.4, 0.0])) == pytest.approx(0.2)
+    assert infeasibility(tied, good_alpha, np.array([1.0, 1.0, 0.25, -0.25])) == 0.25
+    assert infeasibility(tied, np.array([1.0, 1.0, -0.5]), 0.75 * good_beta) >= 0.5
+    norm = FORMULATIONS["PatMatNP"].problem(positive, 1.0, "quadratic_hinge", tau=0.1, theta=1.0)
+    assert infeasibility(norm, 7.0 * good_alpha, np.array([14.0, 0.0, 0.0, 0.0])) == 0.0
+
+
+def test_infeasible_by_rounding_is_reported_as_such(small_case):
+    problem, gram = small_case
+    alpha, beta = random_feasible_point(problem, np.random.default_rng(7))
+    alpha = alpha * (1 - 1e-12)
+    assert 0.0 < certify(problem, gram, alpha, beta).infeasibility < 1e-11
+
+
+def test_a_negative_squared_norm_shows_an_indefinite_kernel():
+    X, positive = two_clouds()
+    problem = FORMULATIONS["TopPush"].problem(positive, 1.0, "hinge")
+    alpha, beta = random_feasible_point(problem, np.random.default_rng(8))
+    K = X @ X.T
+    assert not certify(problem, Gram(Kernel("precomputed"), K), alpha, beta).indefinite
+    assert certify(problem, Gram(Kernel("precomputed"), -K), alpha, beta).indefinite
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_linear_scores_need_no_kernel_entries_but_agree_with_them(sparse):
+    import scipy.sparse as sp
+
+    X, positive = two_clouds()
+    problem = FORMULATIONS["TauFPL"].problem(positive, 1.0, "hinge", tau=0.2)
+    alpha, beta = random_feasible_point(problem, np.random.default_rng(9))
+    samples = sp.csr_matrix(X) if sparse else X
+    linear = certify(problem, Gram(Kernel("linear"), samples), alpha, beta)
+    precomputed = certify(problem, Gram(Kernel("precomputed"), X @ X.T), alpha, beta)
+    assert_allclose(linear.scores, precomputed.scores, atol=1e-12)
+    assert_allclose(linear[:6], precomputed[:6], atol=1e-12)
