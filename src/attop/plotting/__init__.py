@@ -1,1 +1,6 @@
-"""Plots (need matplotlib: ``pip install attop[plot]``)."""
+"""Plots at the top (they need matplotlib: ``pip install "attop[plot]"``)."""
+
+from attop.plotting.roc import TopROCDisplay
+from attop.plotting.scores import ScoreDistributionDisplay
+
+__all__ = ["ScoreDistributionDisplay", "TopROCDisplay"]
