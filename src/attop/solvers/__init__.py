@@ -20,6 +20,7 @@ from attop.solvers.solution import Solution
 #: Where each solver is found, as ``module:function``; imported when first asked for.
 SOLVERS: dict[str, str] = {
     "exact": "attop.solvers.exact:solve",
+    "pairwise": "attop.solvers.pairwise:solve",
 }
 #: The solver that ``"auto"`` stands for.
 DEFAULT_SOLVER = "exact"
