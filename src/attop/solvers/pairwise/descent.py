@@ -21,7 +21,7 @@ Vector = NDArray[np.float64]
 #: A step this long, in units of the kernel's diagonal, has no bound to stop it.
 _ENDLESS = 1e10
 #: Gains are negligible below this share of the square of the relative gap, or as rounding.
-_SLOW, _ROUNDING = 1e-4, 1e-14
+_SLOW, _ROUNDING = 1e-6, 1e-14
 
 
 def solve(
