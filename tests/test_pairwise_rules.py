@@ -1,0 +1,209 @@
+"""The closed-form steps: feasible, never downhill, and as good as any step of the same pair."""
+
+import numpy as np
+import pytest
+
+from attop.formulations import FORMULATIONS
+from attop.objectives import dual_value, infeasibility
+from attop.problem import Family
+from attop.projections import project_patmat, project_topk
+from attop.solvers.pairwise.steps import (
+    Dual,
+    Point,
+    best_partner,
+    largest_apart_from,
+    move,
+    pair_step,
+    summarise,
+)
+
+CASES = [
+    ("TopPush", "hinge", {}),
+    ("TopPush", "quadratic_hinge", {}),
+    ("TopPushK", "hinge", {"K": 3}),
+    ("TopPushK", "quadratic_hinge", {"K": 3}),
+    ("TopMeanK", "hinge", {"tau": 0.7}),
+    ("TopMeanK", "quadratic_hinge", {"tau": 0.7}),
+    ("PatMat", "hinge", {"tau": 0.7, "theta": 2.0}),
+    ("PatMat", "quadratic_hinge", {"tau": 0.7, "theta": 2.0}),
+    ("PatMatNP", "hinge", {"tau": 0.3, "theta": 0.5}),
+    ("PatMatNP", "quadratic_hinge", {"tau": 0.3, "theta": 0.5}),
+]
+
+
+class Setting:
+    """A small problem at a random feasible point, and its objective along any pair."""
+
+    def __init__(self, name, surrogate, parameters, seed, C=0.8):
+        rng = np.random.default_rng(seed)
+        positive = np.arange(11) < 5
+        X = rng.normal(size=(11, 3))
+        X[1], X[6] = X[0], X[5]  # duplicates: pairs without curvature
+        self.problem = FORMULATIONS[name].problem(positive, C, surrogate, **parameters)
+        self.matrix = X @ X.T
+        alpha, beta = self._feasible_point(rng)
+        self.dual = Dual.of(self.problem)
+        self.point = Point(alpha, beta, self.matrix @ self._coefficients(alpha, beta))
+        self.n_alpha, self.n_variables = len(alpha), len(alpha) + len(beta)
+
+    def _feasible_point(self, rng):
+        problem = self.problem
+        # Some variables at their bounds, among them several betas at the cap.
+        alpha = rng.normal(0.5, 0.7, len(problem.positives))
+        beta = rng.normal(0.5, 0.9, len(problem.competitors))
+        if problem.family == Family.TIED_CAP:
+            return project_topk(alpha, beta, problem.K, problem.alpha_max)
+        theta = problem.theta if problem.family == Family.PRICED_CAP else np.inf
+        return project_patmat(alpha, beta, 0.2, theta, problem.alpha_max)[:2]
+
+    def _coefficients(self, alpha, beta):
+        coefficients = np.zeros(len(self.matrix))
+        coefficients[self.problem.positives] = alpha
+        coefficients[self.problem.competitors] -= beta
+        return coefficients
+
+    def row(self, v):
+        rows = np.r_[self.problem.positives, self.problem.competitors]
+        return rows[v]
+
+    def after(self, k, other, step):
+        """Alpha and beta after a step of the pair, by the definition of the moves."""
+        values = np.r_[self.point.alpha, self.point.beta]
+        same_kind = (k < self.n_alpha) == (other < self.n_alpha)
+        values[k] += step
+        values[other] += -step if same_kind else step
+        return values[: self.n_alpha], values[self.n_alpha :]
+
+    def value(self, alpha, beta, norm=None):
+        """The dual; with `norm`, that of the quadratic hinge before delta is renewed."""
+        coefficients = self._coefficients(alpha, beta)
+        w_norm2 = coefficients @ self.matrix @ coefficients
+        value = dual_value(self.problem, w_norm2, alpha, beta)
+        if norm:
+            # delta = norm / (2 theta sqrt(m tau)) kept: the price of |beta| becomes that of
+            # its quadratic majorant (|beta|^2 / norm + norm) / 2.
+            new = np.linalg.norm(beta)
+            value += self.problem.norm_price * (new - 0.5 * (new**2 / norm + norm))
+        return value
+
+    def pairs(self):
+        return [(k, v) for k in range(self.n_variables) for v in range(self.n_variables) if k != v]
+
+    def step(self, k, other):
+        i, j = self.row(k), self.row(other)
+        distance2 = self.matrix[i, i] + self.matrix[j, j] - 2 * self.matrix[i, j]
+        betas = summarise(self.point)
+        return pair_step(self.dual, self.point, betas, k, other, max(distance2, 1e-12))
+
+
+@pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, case[:2])))
+def settings(request):
+    return [Setting(*request.param, seed) for seed in range(3)]
+
+
+def best_on_a_grid(setting, k, other, norm=None):
+    """The best feasible step of a pair by looking everywhere, ever more finely."""
+
+    def quality(step):
+        alpha, beta = setting.after(k, other, step)
+        if infeasibility(setting.problem, alpha, beta) > 1e-12:
+            return -np.inf
+        return setting.value(alpha, beta, norm)
+
+    centre, radius = 0.0, 20.0
+    for _ in range(17):
+        grid = np.r_[centre, centre + np.linspace(-radius, radius, 21)]
+        centre = grid[np.argmax([quality(step) for step in grid])]
+        radius /= 4
+    return centre, quality(centre)
+
+
+def test_the_step_is_the_best_of_a_fine_grid(settings):
+    for setting in settings[:2]:
+        norm = None
+        if setting.problem.family == Family.NORM:
+            norm = np.linalg.norm(setting.point.beta)
+        for k, other in setting.pairs()[::7]:
+            step, _ = setting.step(k, other)
+            value = setting.value(*setting.after(k, other, step), norm)
+            _, expected = best_on_a_grid(setting, k, other, norm)
+            assert value == pytest.approx(expected, rel=1e-8, abs=1e-8), (k, other)
+
+
+def test_the_step_keeps_feasibility_and_never_lowers_the_dual(settings):
+    for setting in settings:
+        before = setting.value(setting.point.alpha, setting.point.beta)
+        for k, other in setting.pairs():
+            step, gain = setting.step(k, other)
+            alpha, beta = setting.after(k, other, step)
+            assert infeasibility(setting.problem, alpha, beta) <= 1e-12
+            assert gain >= 0
+            value = setting.value(alpha, beta)
+            assert value - before == pytest.approx(gain, abs=1e-10)
+
+
+def test_the_rule_of_a_pair_does_not_depend_on_who_is_first(settings):
+    for setting in settings:
+        for k, other in setting.pairs():
+            same_kind = (k < setting.n_alpha) == (other < setting.n_alpha)
+            step, gain = setting.step(k, other)
+            reverse, reverse_gain = setting.step(other, k)
+            assert reverse_gain == pytest.approx(gain, abs=1e-12)
+            if gain > 1e-9:
+                assert reverse == pytest.approx(-step if same_kind else step, rel=1e-9)
+
+
+def test_the_best_partner_is_the_best_of_all_pairs(settings):
+    for setting in settings:
+        diagonal = np.diagonal(setting.matrix).copy()
+        for k in range(setting.n_variables):
+            column = setting.matrix[setting.row(k)]
+            partner, _, gain = best_partner(setting.dual, setting.point, k, column, diagonal)
+            gains = [
+                setting.step(k, other)[1] for other in range(setting.n_variables) if other != k
+            ]
+            assert gain == pytest.approx(max(gains), rel=1e-9, abs=1e-12)
+            assert (partner >= 0) == (gain > 0)
+
+
+def test_moving_keeps_the_scores_true(settings):
+    for setting in settings:
+        diagonal = np.diagonal(setting.matrix).copy()
+        dual, point = setting.dual, setting.point
+        for k in range(setting.n_variables):
+            column = setting.matrix[setting.row(k)]
+            partner, step, _ = best_partner(dual, point, k, column, diagonal)
+            if partner >= 0:
+                move(dual, point, k, partner, step, column, setting.matrix[setting.row(partner)])
+        scores = setting.matrix @ setting._coefficients(point.alpha, point.beta)
+        np.testing.assert_allclose(point.scores, scores, atol=1e-11)
+        assert infeasibility(setting.problem, point.alpha, point.beta) <= 1e-12
+
+
+@pytest.mark.parametrize("name", ["PatMat", "PatMatNP"])
+def test_betas_leave_zero_where_that_gains(name):
+    setting = Setting(name, "quadratic_hinge", {"tau": 0.1, "theta": 1.0}, 0)
+    setting.point.alpha[:] = setting.point.beta[:] = setting.point.scores[:] = 0.0
+    k, other = 0, setting.n_variables - 1  # an alpha and the beta of a negative
+    step, gain = setting.step(k, other)
+    assert gain > 0
+    _, expected = best_on_a_grid(setting, k, other)
+    value = setting.value(*setting.after(k, other, step))
+    assert value == pytest.approx(expected, rel=1e-8)
+
+
+def test_from_zero_no_pair_moves_when_more_than_one_score_is_averaged():
+    setting = Setting("TopPushK", "hinge", {"K": 3}, 0)
+    setting.point.alpha[:] = setting.point.beta[:] = setting.point.scores[:] = 0.0
+    assert all(setting.step(k, other)[1] == 0 for k, other in setting.pairs())
+
+
+@pytest.mark.parametrize("n_betas", [1, 2, 3, 7])
+def test_the_largest_beta_apart_from_two(n_betas):
+    rng = np.random.default_rng(n_betas)
+    beta = rng.integers(0, 4, n_betas).astype(float)
+    betas = summarise(Point(np.ones(1), beta, np.zeros(1)))
+    for j in range(n_betas):
+        for k in range(-1, n_betas):
+            rest = [value for i, value in enumerate(beta) if i not in (j, k)]
+            assert largest_apart_from(betas, j, k) == max(rest, default=0.0)
