@@ -186,7 +186,7 @@ class ScoreDistributionDisplay:
             This display.
         """
         check_count(bins, "bins", type(self).__name__)
-        ax = new_or_given_ax(ax, figsize=(6.5, 4.0))
+        ax = new_or_given_ax(ax, figsize=(6.5, 4.5))
         edges = self._edges(bins)
         # A light area and a hatched one: apart for every eye, and in black and white.
         self.negatives_ = self._draw_class(
