@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -125,3 +126,16 @@ def check_square(X: Any) -> None:
             "With kernel='precomputed', X must be the square matrix of kernel values of shape "
             f"(n_samples, n_samples). Got shape {X.shape} instead."
         )
+
+
+def gamma_value(gamma: str | float, X: Any) -> float:
+    """`gamma` as a number: "scale" is ``1 / (n_features X.var())``, "auto" 1 / n_features."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    if sp.issparse(X):
+        variance = X.multiply(X).mean(dtype=np.float64) - X.mean(dtype=np.float64) ** 2
+    else:
+        variance = X.var(dtype=np.float64)
+    return float(1.0 / (X.shape[1] * variance)) if variance > 0.0 else 1.0

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -16,7 +15,7 @@ from attop import _validation as checks
 from attop._verdict import final_status, warn_of_status, warn_of_zero
 from attop.formulations import FORMULATIONS, Formulation
 from attop.kernels.functions import Gram, Kernel, as_float64
-from attop.objectives import kernel_expansion, signed_coefficients
+from attop.objectives import kernel_expansion, rounding_of_scores, signed_coefficients
 from attop.problem import Problem
 from attop.solvers import get_solver
 from attop.solvers.solution import Solution
@@ -92,7 +91,7 @@ default="rbf"
     coef_ : ndarray of shape (1, n_features)
         ``w`` itself; only with the linear kernel.
     threshold_ : float
-        The threshold ``t`` of the training scores.
+        The threshold ``t`` of the training scores, less their rounding error.
     objective_ : float
         Primal value.
     dual_gap_ : float
@@ -208,6 +207,13 @@ default="rbf"
             order="C",
         )
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = self._takes_sparse()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
     def _takes_sparse(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel in checks.SPARSE_KERNELS
 
@@ -218,18 +224,8 @@ default="rbf"
 
     def _kernel(self, X) -> Kernel:
         """The kernel function with its parameters as numbers."""
-        return Kernel(self.kernel, self._gamma(X), float(self.degree), float(self.coef0))
-
-    def _gamma(self, X) -> float:
-        if not isinstance(self.gamma, str):
-            return float(self.gamma)
-        if self.gamma == "auto":
-            return 1.0 / X.shape[1]
-        if sp.issparse(X):
-            variance = X.multiply(X).mean(dtype=np.float64) - X.mean(dtype=np.float64) ** 2
-        else:
-            variance = X.var(dtype=np.float64)
-        return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+        gamma = checks.gamma_value(self.gamma, X)
+        return Kernel(self.kernel, gamma, float(self.degree), float(self.coef0))
 
     def _solve(self, problem: Problem, gram: Gram) -> Solution:
         """Run the solver, from the previous dual variables where asked and possible."""
@@ -267,7 +263,10 @@ default="rbf"
             w = as_float64(self.support_vectors_).T @ self.dual_coef_[0]
             self.coef_ = w[np.newaxis]
         certificate = solution.certificate
-        self.threshold_ = certificate.threshold
+        # Training samples may lie exactly at the threshold, the top negatives often do: they
+        # are to reach it however their scores are summed.
+        rounding = rounding_of_scores(gram, self.support_, self.dual_coef_[0])
+        self.threshold_ = certificate.threshold - rounding
         self.objective_ = certificate.primal
         self.dual_gap_ = certificate.gap
         self.n_iter_ = solution.n_iter

@@ -161,6 +161,17 @@ def kernel_expansion(
     return sums
 
 
+def rounding_of_scores(
+    gram: Gram, support: NDArray[np.intp], coefficients: NDArray[np.float64]
+) -> float:
+    """How far two float64 sums of one score may differ, by the order of their terms."""
+    if len(support) == 0:
+        return 0.0
+    few = support[:64]  # enough to see the size of the kernel's entries
+    largest = float(np.max(np.abs(gram.block(few, few))))
+    return 2.0**-43 * largest * float(np.sum(np.abs(coefficients)))
+
+
 def certify(
     problem: Problem,
     gram: Gram,

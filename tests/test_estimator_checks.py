@@ -1,0 +1,24 @@
+"""scikit-learn's own checks of every estimator."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from attop import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
+
+# Where all samples compete the optimum is w = 0 unless tau exceeds the share of positives,
+# which is a half or more in the data of the checks.
+ESTIMATORS = [
+    TopPush(),
+    TopPushK(K=2),
+    TauFPL(),
+    TopMeanK(tau=0.8),
+    PatMat(tau=0.8),
+    PatMatNP(),
+]
+
+
+# Some checks fit pure noise, or a handful of samples, whose optimum is w = 0.
+@pytest.mark.filterwarnings("ignore:The optimum of this:UserWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
