@@ -4,12 +4,15 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.base import ClassifierMixin
+from sklearn.svm import SVC
 
 import attop
 import attop.cli.demo
 from attop.cli import main
 from attop.cli.demo import contenders
+from attop.datasets import load_ionosphere
+from attop.formulations import FORMULATIONS
+from attop.solvers.solution import Status
 
 
 def run(capsys, *arguments):
@@ -60,15 +63,14 @@ def test_demo_without_matplotlib_says_how_to_get_the_plot(capsys, tmp_path, monk
     assert not list(tmp_path.iterdir())
 
 
-def test_demo_shows_every_classifier_of_the_package():
-    public = {getattr(attop, name) for name in attop.__all__ if name != "__version__"}
-    classifiers = {c for c in public if isinstance(c, type) and issubclass(c, ClassifierMixin)}
-    assert classifiers <= {type(contender) for contender in contenders().values()}
+def test_demo_shows_every_formulation():
+    shown = {type(contender).__name__ for contender in contenders().values()}
+    assert shown == {"SVC", *FORMULATIONS}
 
 
 def test_demo_optima_tell_the_samples_apart():
     """A trivial optimum (w = 0) would warn, and warnings are errors here."""
-    X, y = attop.datasets.load_ionosphere(return_X_y=True)
+    X, y = load_ionosphere(return_X_y=True)
     for name, contender in contenders().items():
         scores = contender.fit(X, y).decision_function(X)
         assert np.ptp(scores) > 0.1, name
@@ -93,11 +95,25 @@ def test_user_errors_end_with_a_message_and_status_2(capsys, tmp_path, arguments
     assert "Traceback" not in out + err
 
 
-def test_interrupt_ends_with_status_130(capsys, tmp_path, monkeypatch):
-    def interrupt(*_):
+class InterruptedAtOnce(SVC):
+    """Receives Ctrl-C before the solver begins."""
+
+    def fit(self, X, y):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(attop.cli.demo, "contenders", interrupt)
+
+class InterruptedInSolver(SVC):
+    """Receives Ctrl-C in the solver, which keeps the model it has."""
+
+    def fit(self, X, y):
+        self.status_ = Status.INTERRUPTED
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("contender", [InterruptedAtOnce(), InterruptedInSolver()])
+def test_interrupt_ends_with_status_130(capsys, tmp_path, monkeypatch, contender):
+    monkeypatch.setattr(attop.cli.demo, "contenders", lambda: {"interrupted": contender})
     status, out, err = run(capsys, "demo", "--output", str(tmp_path))
     assert status == 130
     assert "Traceback" not in out + err
+    assert not list(tmp_path.iterdir())

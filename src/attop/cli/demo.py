@@ -59,9 +59,11 @@ def demo(
     )
     results = []
     for name, classifier in contenders().items():
-        with console.status(f"Fitting {name} ..."):
+        with console.status(f"Fitting {name} (the first run compiles the solver) ..."):
             results.append(compare(name, classifier, X_train, y_train, X_test, y_test))
     console.print(results_table(results))
+    n_negatives = (y_test == 0).sum()
+    console.print(f"One of the {n_negatives} negatives tested is an FPR of {1 / n_negatives:.1%}.")
     try:
         path = save_roc_plot(results, y_test, output / "demo_roc.png")
     except ImportError as error:
@@ -102,9 +104,9 @@ def compare(name: str, classifier, X_train, y_train, X_test, y_test) -> Result:
 
     model = make_pipeline(StandardScaler(), classifier)
     # The first fit of a process loads or compiles the solver, which is not to be timed.
-    clone(model).fit(X_train, y_train)
+    fit(clone(model), X_train, y_train)
     started = time.perf_counter()
-    model.fit(X_train, y_train)
+    fit(model, X_train, y_train)
     seconds = time.perf_counter() - started
     scores = model.decision_function(X_test)
     return Result(
@@ -117,6 +119,15 @@ def compare(name: str, classifier, X_train, y_train, X_test, y_test) -> Result:
         gap=getattr(classifier, "dual_gap_", None),
         seconds=seconds,
     )
+
+
+def fit(model, X, y) -> None:
+    """Fit a pipeline; Ctrl-C, which a solver takes as a wish to stop early, ends the command."""
+    from attop.solvers.solution import Status
+
+    model.fit(X, y)
+    if getattr(model[-1], "status_", None) is Status.INTERRUPTED:
+        raise KeyboardInterrupt
 
 
 def results_table(results: list[Result]) -> Table:
@@ -142,26 +153,15 @@ def save_roc_plot(results: list[Result], y_test, path: Path) -> Path:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('it needs matplotlib: pip install "attop[plot]".') from error
-    from sklearn.metrics import roc_curve
+        raise ImportError('it needs matplotlib: pip install "attop[plot]"') from error
+    from attop.plotting import TopROCDisplay
 
+    # Not by pyplot, which would need a display or choose a backend for the process.
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
-    smallest = 1 / (y_test == 0).sum()
-    for index, result in enumerate(results):
-        fpr, tpr, _ = roc_curve(y_test, result.scores, drop_intermediate=False)
-        style = {"color": "black", "linestyle": "--"} if index == 0 else {}
-        # A logarithmic axis has no zero: the curve begins half a negative from it instead.
-        axes.step(fpr.clip(smallest / 2), tpr, where="post", label=result.name, **style)
-    axes.set(
-        xscale="log",
-        xlim=(smallest / 2, 1),
-        ylim=(0, 1.02),
-        xlabel="false positive rate (logarithmic)",
-        ylabel="true positive rate",
-        title="ROC curves near the top, Ionosphere, held-out half",
-    )
-    axes.grid(alpha=0.3)
-    axes.legend(loc="lower right")
+    for result in results:
+        baseline: dict[str, Any] = {"color": "0.6"} if result.gap is None else {}
+        TopROCDisplay.from_predictions(y_test, result.scores, name=result.name, ax=axes, **baseline)
+    axes.set_title("Held-out half of Ionosphere: ROC curves near the top")
     figure.savefig(path, dpi=150)
     return path
