@@ -194,6 +194,22 @@ def test_prediction_is_a_score_above_the_threshold(estimator, data):
     assert np.mean(model.predict(X[y == 1]) == "yes") > 0.3  # cautious, not useless
 
 
+def test_the_positive_class_may_be_the_first_one(data):
+    X, y = data
+    second = NeymanPearsonThreshold(LogisticRegression(), fpr=0.05, random_state=0).fit(X, y)
+    names = np.where(y == 1, "fraud", "honest")
+    first = clone(second).set_params(pos_label="fraud").fit(X, names)
+    assert (first.pos_label_, first.order_) == ("fraud", second.order_)
+    assert first.threshold_ == pytest.approx(second.threshold_, rel=1e-4)
+    np.testing.assert_array_equal(first.predict(X) == "fraud", second.predict(X) == 1)
+    # Larger for classes_[1], here the negatives: as scikit-learn's scorers expect it.
+    np.testing.assert_allclose(first.decision_function(X), -second.decision_function(X), atol=1e-3)
+    scorer = get_scorer("tpr_at_fpr_0.05", pos_label="fraud")
+    assert scorer(first, X, names) == get_scorer("tpr_at_fpr_0.05")(second, X, y)
+    with pytest.raises(ValueError, match=r"'pos_label' parameter .* Got 1 instead"):
+        clone(second).set_params(pos_label=1).fit(X, names)
+
+
 def test_sparse_matrices_and_data_frames(data):
     X, y = data
     dense = NeymanPearsonThreshold(LogisticRegression(), fpr=0.05, random_state=0).fit(X, y)

@@ -77,9 +77,9 @@ def test_bad_input_is_refused_with_a_reason(display, model, data):
         display.from_estimator(model, X, y, threshold="x")
     with pytest.raises(ValueError, match=r"a finite number or None. Got 'auto' instead"):
         display.from_predictions(y, X[:, 0], threshold="auto")
-    with pytest.raises(ValueError, match=r"'pos_label' parameter must be one of \[.*0.*1.*\]"):
+    with pytest.raises(ValueError, match=r"'pos_label' .* must be one of \[0, 1\]. Got 3"):
         display.from_estimator(model, X, y, pos_label=3)
-    with pytest.raises(ValueError, match="must be a binary classifier"):
+    with pytest.raises(ValueError, match="needs a binary classifier"):
         display.from_estimator(LinearRegression().fit(X, y), X, y)
     with pytest.raises(ValueError, match="no positive samples"):
         display.from_predictions(np.zeros(3), [1, 2, 3])

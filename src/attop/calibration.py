@@ -27,6 +27,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from attop.metrics._inputs import check_count, check_share
+from attop.metrics._response import RESPONSE_METHODS, positive_class, positive_scores
 
 __all__ = [
     "NeymanPearsonOrder",
@@ -37,9 +38,6 @@ __all__ = [
 
 #: Relative slack when a tail probability is compared with the allowed one, both rounded.
 _ROUNDING = 1e-9
-
-#: Where scores come from, in order of preference: probabilities may saturate at 1.
-_RESPONSE_METHODS = ("decision_function", "predict_proba")
 
 
 class NeymanPearsonOrder(NamedTuple):
@@ -145,9 +143,8 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     .. math::
         P(\mathrm{FPR} > \text{fpr}) \le 1 - \text{confidence},
 
-    where FPR is the false positive rate of the fitted classifier on the population and
-    the probability is over the held-out negatives.  The bound holds for any estimator,
-    any distribution and any sample size; see `neyman_pearson_order`.
+    where FPR is the rate of the fitted classifier on the population and the probability
+    is over the held-out negatives: for any estimator, distribution and sample size.
 
     Parameters
     ----------
@@ -167,6 +164,8 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
           as the share ``1 / cv``;
         - ``"prefit"``: `estimator` is already fitted, and all negatives given to `fit`
           set the threshold.  **They must not have been used to train it**, in any way.
+    pos_label : int, float, bool or str, default=None
+        Label of the positive class, ``classes_[1]`` by default.
     random_state : int, RandomState instance or None, default=None
         Seed of the split.
 
@@ -184,7 +183,9 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Bound on the probability that the false positive rate exceeds `fpr`; at most
         ``1 - confidence``.
     classes_ : ndarray of shape (2,)
-        The class labels; the second is the positive one.
+        The class labels.
+    pos_label_ : int, float, bool or str
+        The positive one.
     n_features_in_, feature_names_in_ : int, ndarray of str
         Those of `estimator_`, where it has them.
 
@@ -204,9 +205,8 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     *Ties.*  Only scores strictly above the threshold are called positive.  Where scores
     have ties the false positive rate can then only be lower, and the bound holds still.
 
-    *How many negatives.*  At least `required_negatives`, 299 for the default parameters;
-    with so few the threshold is their largest score, and a cautious one.  With 2000 it
-    lets 12 of them pass, 0.6 %.
+    *How many negatives.*  At least `required_negatives`, 299 by default, with their largest
+    score as threshold.  More are less cautious: of 2000 held out, 12 (0.6 %) may pass.
 
     Examples
     --------
@@ -219,11 +219,14 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     (1790, 1716)
     """
 
-    def __init__(self, estimator, *, fpr=0.01, confidence=0.95, cv=0.5, random_state=None):
+    def __init__(
+        self, estimator, *, fpr=0.01, confidence=0.95, cv=0.5, pos_label=None, random_state=None
+    ):
         self.estimator = estimator
         self.fpr = fpr
         self.confidence = confidence
         self.cv = cv
+        self.pos_label = pos_label
         self.random_state = random_state
 
     def fit(self, X, y, **fit_params: Any) -> NeymanPearsonThreshold:
@@ -249,7 +252,7 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         if self.cv == "prefit":
             check_is_fitted(self.estimator)
             self.estimator_ = self.estimator
-            held_out = np.flatnonzero(y == self._two_classes(self.estimator.classes_)[0])
+            held_out = self._negatives(y, self.estimator.classes_)
             self._check_enough(len(held_out), len(held_out))
         else:
             training, held_out = self._split(y)
@@ -262,11 +265,11 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self._set_threshold(_positive_scores(self.estimator_, _safe_indexing(X, held_out)))
+        self._set_threshold(_safe_indexing(X, held_out))
         return self
 
     def decision_function(self, X) -> NDArray[np.float64]:
-        """Score of each sample less the threshold: positive where the class is positive.
+        """Score of each sample less the threshold, larger for ``classes_[1]``.
 
         Parameters
         ----------
@@ -276,10 +279,10 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Returns
         -------
         ndarray of shape (n_samples,)
-            Distances from the threshold.
+            Distances from the threshold, with the sign of the predicted class.
         """
-        check_is_fitted(self)
-        return _positive_scores(self.estimator_, X) - self.threshold_
+        excess = self._excess(X)
+        return excess if self.pos_label_ == self.classes_[1] else -excess
 
     def predict(self, X) -> NDArray[Any]:
         """Class of each sample, positive where its score is above the threshold.
@@ -295,8 +298,9 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             Class labels.
         """
         # Not >=: where scores tie with the threshold, the guarantee needs a negative.
-        is_positive = self.decision_function(X) > 0
-        return self.classes_[is_positive.astype(int)]
+        is_positive = self._excess(X) > 0
+        positive_is_second = self.pos_label_ == self.classes_[1]
+        return self.classes_[(is_positive == positive_is_second).astype(int)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -316,7 +320,7 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                 f"The 'cv' parameter of {owner} must be a float in (0, 1), an int in [2, inf) "
                 f"or 'prefit'. Got {self.cv!r} instead."
             )
-        if not any(hasattr(self.estimator, name) for name in _RESPONSE_METHODS):
+        if not any(hasattr(self.estimator, name) for name in RESPONSE_METHODS):
             raise ValueError(
                 f"The 'estimator' parameter of {owner} must have decision_function or "
                 f"predict_proba. Got {self.estimator!r} instead."
@@ -329,18 +333,17 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def _split(self, y) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Indices of the training samples and of the held-out negatives."""
-        negatives = np.flatnonzero(y == self._two_classes(np.unique(y))[0])
+        negatives = self._negatives(y, np.unique(y))
         # At least one negative must be left to learn from.
         n_held_out = min(round(_held_out_share(self.cv) * len(negatives)), len(negatives) - 1)
         self._check_enough(n_held_out, len(negatives))
         held_out = check_random_state(self.random_state).permutation(negatives)[:n_held_out]
         return np.setdiff1d(np.arange(len(y)), held_out), np.sort(held_out)
 
-    def _two_classes(self, classes):
-        if len(classes) != 2:
-            got = "one class" if len(classes) == 1 else f"{len(classes)} classes"
-            raise ValueError(f"{type(self).__name__} needs two classes. Got {got} instead.")
-        return classes
+    def _negatives(self, y, classes) -> NDArray[np.intp]:
+        """Indices of the negatives; sets which of the two classes is positive."""
+        self.pos_label_ = positive_class(classes, self.pos_label, type(self).__name__)
+        return np.flatnonzero(np.isin(y, classes) & (y != self.pos_label_))
 
     def _check_enough(self, n_held_out: int, n_negatives: int) -> None:
         """Refuse, before the costly fit, a split without a valid threshold."""
@@ -359,22 +362,19 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             )
         raise ValueError(f"{message}, or ask for a larger fpr or less confidence.")
 
-    def _set_threshold(self, scores: NDArray[np.float64]) -> None:
+    def _set_threshold(self, X) -> None:
+        """Set the threshold from held-out negatives."""
+        scores = positive_scores(self.estimator_, X, self.pos_label_).scores
         self.n_negatives_ = len(scores)
         self.order_, self.violation_bound_ = neyman_pearson_order(
             self.n_negatives_, self.fpr, self.confidence
         )
         self.threshold_ = float(np.partition(scores, self.order_ - 1)[self.order_ - 1])
 
-
-def _positive_scores(estimator, X) -> NDArray[np.float64]:
-    """Scores of the positive class."""
-    if hasattr(estimator, "decision_function"):
-        scores = np.asarray(estimator.decision_function(X), dtype=np.float64).ravel()
-    else:
-        scores = np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1]
-    assert_all_finite(scores, input_name="the scores of the estimator")
-    return scores
+    def _excess(self, X) -> NDArray[np.float64]:
+        """Score of the positive class less the threshold."""
+        check_is_fitted(self)
+        return positive_scores(self.estimator_, X, self.pos_label_).scores - self.threshold_
 
 
 def _held_out_share(cv: Any) -> float:
@@ -392,8 +392,7 @@ def _check_labels(y, owner: str):
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    if type_of_target(y) != "binary":
-        kind = type_of_target(y)
+    if (kind := type_of_target(y)) != "binary":
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {kind}."
         )

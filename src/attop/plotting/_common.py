@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
+
+from attop.metrics._response import RESPONSE_METHODS, Response, positive_class, positive_scores
 
 #: Colours that stay apart for colour-blind readers (Okabe and Ito), dark ones first ...
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#E69F00", "#56B4E9")
@@ -33,26 +34,21 @@ def new_or_given_ax(ax: Any, figsize: tuple[float, float]):
     return import_pyplot().subplots(figsize=figsize, layout="constrained")[1]
 
 
-def estimator_scores(estimator, X, pos_label: Any) -> tuple[NDArray[np.float64], float, Any]:
-    """Scores of the positive class, the estimator's threshold on them, and the class.
+def estimator_scores(estimator, X, pos_label: Any, owner: str) -> tuple[Response, Any]:
+    """Scores of the positive class with the estimator's threshold, and that class.
 
-    Without `pos_label` the positive class is ``classes_[1]``.
+    Without `pos_label` it is ``classes_[1]``.
     """
-    check_is_fitted(estimator)
-    classes = list(getattr(estimator, "classes_", ()))
-    if len(classes) != 2:
-        raise ValueError(f"The 'estimator' must be a binary classifier. Got {estimator!r} instead.")
-    if pos_label is None:
-        pos_label = classes[1]
-    elif pos_label not in classes:
+    if not hasattr(estimator, "classes_") or not any(
+        hasattr(estimator, method) for method in RESPONSE_METHODS
+    ):
+        check_is_fitted(estimator)  # says so where only that is missing
         raise ValueError(
-            f"The 'pos_label' parameter must be one of {classes}. Got {pos_label!r} instead."
+            f"{owner} needs a binary classifier with decision_function or predict_proba. "
+            f"Got {estimator!r} instead."
         )
-    if hasattr(estimator, "decision_function"):
-        scores = np.asarray(estimator.decision_function(X), dtype=np.float64).ravel()
-        return (scores if pos_label == classes[1] else -scores), 0.0, pos_label
-    probabilities = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-    return probabilities[:, classes.index(pos_label)], 0.5, pos_label
+    pos_label = positive_class(estimator.classes_, pos_label, owner)
+    return positive_scores(estimator, X, pos_label), pos_label
 
 
 def check_threshold(threshold: Any, owner: str, *, automatic: bool) -> None:

@@ -129,8 +129,9 @@ class TopROCDisplay:
             The display, drawn.
         """
         check_threshold(threshold, cls.__name__, automatic=True)
-        scores, _, pos_label = estimator_scores(estimator, X, pos_label)
-        display = cls._of_scores(y, scores, None if threshold == "auto" else threshold, pos_label)
+        response, pos_label = estimator_scores(estimator, X, pos_label, cls.__name__)
+        given = None if threshold == "auto" else threshold
+        display = cls._of_scores(y, response.scores, given, pos_label)
         if threshold == "auto":
             called_positive = np.asarray(estimator.predict(X)) == pos_label
             display.operating_point = _rates(np.asarray(y) == pos_label, called_positive)

@@ -107,11 +107,11 @@ class ScoreDistributionDisplay:
             The display, drawn.
         """
         check_threshold(threshold, cls.__name__, automatic=True)
-        scores, own_threshold, pos_label = estimator_scores(estimator, X, pos_label)
+        response, pos_label = estimator_scores(estimator, X, pos_label, cls.__name__)
         return cls.from_predictions(
             y,
-            scores,
-            threshold=own_threshold if isinstance(threshold, str) else threshold,
+            response.scores,
+            threshold=response.threshold if isinstance(threshold, str) else threshold,
             pos_label=pos_label,
             name=type(estimator).__name__ if name is None else name,
             ax=ax,
