@@ -10,120 +10,107 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from attop.solvers.exact.pairs import Group, pair_curvature, room_up, shift, snap
+from attop.solvers.exact.block import FAST, Group, largest_gain, penalty_of, shift
 
 #: Steps after which ``|beta|^2`` is summed anew: its updates cancel.
 _REFRESH = 256
 
 
-@njit(cache=True, nogil=True)
-def _rate(block, v, scale):
-    """Gain rate of `v` moving up, the norm included; ``scale = price / |beta|``."""
-    return block.rate[v] if block.is_alpha[v] else block.rate[v] + scale * block.value[v]
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _extremes(block, scale, terms):
+    """Best up and best down move, the norm included; ``scale = price / |beta|``."""
+    up, down, most, least = -1, -1, -np.inf, np.inf
+    for v in range(block.value.size):
+        rate = block.rate[v] if v < terms.n_alphas else block.rate[v] + scale * block.value[v]
+        if block.rise[v] > 0.0 and rate > most:
+            up, most = v, rate
+        if block.fall[v] > 0.0 and rate < least:
+            down, least = v, rate
+    return up, down, most, least
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _gains(block, a, sign, rate_a, norm, first, last, terms):
+    """Second-order estimates of the gains of `a` moving up (sign 1) or down (-1).
+
+    Along a step ``d`` of the pair, ``|beta|^2 = |beta|^2 + 2 slope d + square d^2``.
+    """
+    row, beta_a = block.kernel[a], a >= terms.n_alphas
+    room = block.rise[a] if sign > 0 else block.fall[a]
+    rooms = block.fall if sign > 0 else block.rise
+    scale, inverse = terms.price / norm, 1.0 / (norm * norm)
+    betas = first >= terms.n_alphas
+    penalty = penalty_of(a, terms) + (0.0 if betas else terms.alpha_curvature)
+    slope_a, square = (-sign * block.value[a], 1.0) if beta_a else (0.0, 0.0)
+    weight = 1.0 if betas else 0.0
+    square += weight
+    for v in range(first, last):
+        value = weight * block.value[v]
+        rate = max(sign * (rate_a - block.rate[v] - scale * value), 0.0)
+        slope = slope_a + sign * value
+        curvature = block.diagonal[a] + block.diagonal[v] - 2.0 * row[v] + penalty
+        curvature = max(curvature, terms.least_curvature)
+        curvature += scale * max(square - slope * slope * inverse, 0.0)
+        step = min(rate / curvature, min(room, rooms[v]))
+        block.gain[v] = step * (rate - 0.5 * curvature * step)
+    if first <= a < last:
+        block.gain[a] = 0.0
 
 
 @njit(cache=True, nogil=True)
-def _norm_terms(block, up, down):
-    """Coefficients of ``|beta|^2 = N + 2 slope d + square d^2`` along the move by ``d``."""
+def _best_partner(block, a, sign, rate_a, norm, terms):
+    n, b = terms.n_alphas, block.value.size
+    _gains(block, a, sign, rate_a, norm, 0, n, terms)
+    _gains(block, a, sign, rate_a, norm, n, b, terms)
+    return largest_gain(block.gain, 0, b)
+
+
+@njit(cache=True, nogil=True)
+def _along(block, up, down, terms):
+    """Coefficients of ``|beta|^2 + 2 slope d + square d^2`` along the move by ``d``."""
     slope, square = 0.0, 0.0
-    if not block.is_alpha[up]:
+    if up >= terms.n_alphas:
         slope, square = slope - block.value[up], square + 1.0
-    if not block.is_alpha[down]:
+    if down >= terms.n_alphas:
         slope, square = slope + block.value[down], square + 1.0
     return slope, square
 
 
 @njit(cache=True, nogil=True)
-def _room(block, group, up, down, terms):
-    room = room_up(block, group, up, terms)
-    return min(room, block.value[down]) if block.is_alpha[down] else room
-
-
-@njit(cache=True, nogil=True)
-def _gain(block, group, up, down, rate, norm2, terms):
-    """Second-order estimate of what the pair gains."""
-    if rate <= 0.0:
-        return 0.0
-    room = _room(block, group, up, down, terms)
-    if room <= 0.0:
-        return 0.0
-    slope, square = _norm_terms(block, up, down)
-    norm = np.sqrt(norm2)
-    curvature = pair_curvature(block, up, down, terms)
-    curvature += terms.price * (square - slope * slope / norm2) / norm
-    step = min(rate / curvature, room)
-    return step * (rate - 0.5 * curvature * step)
-
-
-@njit(cache=True, nogil=True)
-def _line_search(block, group, up, down, norm2, terms):
-    """The step of the pair that maximises the dual."""
-    slope, square = _norm_terms(block, up, down)
+def _line_search(block, up, down, norm2, terms):
+    """The step of the pair that maximises the dual: safeguarded Newton."""
+    slope, square = _along(block, up, down, terms)
     linear = block.rate[up] - block.rate[down]
-    curvature = pair_curvature(block, up, down, terms)
-    low, high = 0.0, _room(block, group, up, down, terms)
-    step = 0.0
-    for _ in range(60):
-        inside = norm2 + step * (2.0 * slope + square * step)
-        norm = np.sqrt(max(inside, 1e-300))
-        along = (slope + square * step) / norm
-        derivative = linear - curvature * step - terms.price * along
+    curvature = block.diagonal[up] + block.diagonal[down] - 2.0 * block.kernel[up, down]
+    curvature += penalty_of(up, terms) + penalty_of(down, terms)
+    curvature = max(curvature, terms.least_curvature)
+    room = min(block.rise[up], block.fall[down])
+    low, high, step = 0.0, room, 0.0
+    for _ in range(100):
+        norm = np.sqrt(max(norm2 + step * (2.0 * slope + square * step), 1e-300))
+        cosine = (slope + square * step) / norm
+        derivative = linear - curvature * step - terms.price * cosine
         if derivative > 0.0:
             low = step
         else:
             high = step
-        second = curvature + terms.price * max(square - along * along, 0.0) / norm
+        second = curvature + terms.price * max(square - cosine * cosine, 0.0) / norm
         trial = step + derivative / second
-        if not low < trial < high:
-            trial = 0.5 * (low + high) if np.isfinite(high) else 2.0 * step + 1.0
-            if derivative > 0.0 and step + derivative / second >= high:
-                trial = high
-        if trial == step or abs(trial - step) <= 1e-15 * abs(trial):
+        if trial >= high:
+            trial = room if high == room and step < room else 0.5 * (low + high)
+        elif trial <= low:
+            trial = 0.5 * (low + high) if derivative <= 0.0 else low
+        if abs(trial - step) <= 1e-15 * abs(trial):
             break
         step = trial
     return step
 
 
 @njit(cache=True, nogil=True)
-def _extremes(block, scale, terms):
-    up, down, most, least = -1, -1, -np.inf, np.inf
-    for v in range(block.value.size):
-        rate = _rate(block, v, scale)
-        if block.is_alpha[v]:
-            can_rise, can_fall = block.value[v] < terms.alpha_max, block.value[v] > 0.0
-        else:
-            can_rise, can_fall = block.value[v] > 0.0, True
-        if can_rise and rate > most:
-            up, most = v, rate
-        if can_fall and rate < least:
-            down, least = v, rate
-    return up, down, most, least
-
-
-@njit(cache=True, nogil=True)
-def _best_pair(block, group, up, down, most, least, norm2, terms):
-    """The better of `up` with its best partner and `down` with its best partner."""
-    scale = terms.price / np.sqrt(norm2)
-    best, first, second = 0.0, -1, -1
-    for v in range(block.value.size):
-        rate = _rate(block, v, scale)
-        if v != up and (not block.is_alpha[v] or block.value[v] > 0.0):
-            gain = _gain(block, group, up, v, most - rate, norm2, terms)
-            if gain > best:
-                best, first, second = gain, up, v
-        if v != down:
-            gain = _gain(block, group, v, down, rate - least, norm2, terms)
-            if gain > best:
-                best, first, second = gain, v, down
-    return first, second
-
-
-@njit(cache=True, nogil=True)
-def _squares_of_betas(block):
+def _squares_of_betas(block, terms):
     total = 0.0
-    for v in range(block.value.size):
-        if not block.is_alpha[v]:
-            total += block.value[v] ** 2
+    for v in range(terms.n_alphas, block.value.size):
+        total += block.value[v] ** 2
     return total
 
 
@@ -135,23 +122,27 @@ def solve_norm(block, outside, terms, tolerance, max_steps):
     """
     group = Group(np.inf, 0, 0.0, 0.0, 0.0)
     violation, norm2 = np.inf, 0.0
-    for step_count in range(max_steps):
-        if step_count % _REFRESH == 0:
-            norm2 = outside + _squares_of_betas(block)
-        up, down, most, least = _extremes(block, terms.price / np.sqrt(norm2), terms)
+    for count in range(max_steps):
+        if count % _REFRESH == 0:
+            norm2 = outside + _squares_of_betas(block, terms)
+        norm = np.sqrt(norm2)
+        up, down, most, least = _extremes(block, terms.price / norm, terms)
         violation = most - least
         if up < 0 or down < 0 or violation <= tolerance:
-            return step_count, max(violation, 0.0)
-        up, down = _best_pair(block, group, up, down, most, least, norm2, terms)
-        if up < 0:
-            return step_count, violation
-        step = _line_search(block, group, up, down, norm2, terms)
-        if step == 0.0:
-            return step_count, violation
-        slope, square = _norm_terms(block, up, down)
+            return count, max(violation, 0.0)
+        gain, partner = _best_partner(block, up, 1, most, norm, terms)
+        other_gain, other = _best_partner(block, down, -1, least, norm, terms)
+        if partner < 0 and other < 0:
+            return count, violation
+        if other_gain > gain:
+            up = other
+        else:
+            down = partner
+        step = _line_search(block, up, down, norm2, terms)
+        if step <= 0.0:
+            return count, violation
+        slope, square = _along(block, up, down, terms)
         group = shift(block, group, up, step, terms)
         group = shift(block, group, down, -step, terms)
-        snap(block, up, terms)
-        snap(block, down, terms)
         norm2 = max(norm2 + step * (2.0 * slope + square * step), 1e-300)
     return max_steps, violation

@@ -1,306 +1,111 @@
 """The subproblem of duals whose cap is priced (or absent): pairs of variables, and the group.
 
-A block is a set of dual variables whose kernel columns are at hand.  Everything is
-written for moves *up*, ``w += delta * phi``: an alpha grows or a beta shrinks.  ``h`` is
-the gain rate of an up move, so that the pair (up a, down b) gains at rate
-``h[a] - h[b]`` with curvature ``|phi_a - phi_b|^2``.
-
-All betas at the cap ``u`` form the group ``P``, one more variable with feature vector
-``mean(phi_j, j in P)`` and rate ``mean(h_j) + price / |P|``.  Most of its members may lie
-outside the block: what the moves need of them is the sum of their columns.
+The group is one more variable, with feature vector ``mean(phi_j)`` over its members and
+rate ``mean(rate_j) + price / size``: when it moves up, the cap falls and its price is
+saved.  No violating pair among single variables and the group is exactly optimality.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-#: Betas this close to the cap, relative to it, belong to the group.
-AT_CAP = 1e-10
-
-
-class Block(NamedTuple):
-    """A block of dual variables, changed in place.
-
-    Attributes
-    ----------
-    kernel : (b, b) kernel matrix of the variables' rows.
-    is_alpha : (b,) which variables are alphas.
-    value : (b,) alphas and betas; of a member of the group, the cap counts instead.
-    rate : (b,) gain rate ``h`` of an up move.
-    member : (b,) which betas are in the group.
-    group_column : (b,) sum of the kernel columns of all members, inside and outside.
-    """
-
-    kernel: NDArray[np.float64]
-    is_alpha: NDArray[np.bool_]
-    value: NDArray[np.float64]
-    rate: NDArray[np.float64]
-    member: NDArray[np.bool_]
-    group_column: NDArray[np.float64]
-
-
-class Group(NamedTuple):
-    """The betas at the cap, inside and outside the block.
-
-    Attributes
-    ----------
-    cap : the cap ``u`` (infinite: there is none).
-    size : number of members.
-    square : ``|sum of phi over the members|^2``.
-    score : minus the sum of the members' rates; the sum of their scores plus linear terms.
-    floor : largest beta outside the block and outside the group.
-    """
-
-    cap: float
-    size: int
-    square: float
-    score: float
-    floor: float
-
-
-class Terms(NamedTuple):
-    """Numbers of the dual objective.
-
-    Attributes
-    ----------
-    alpha_max : upper bound of the alphas.
-    alpha_curvature : second derivative of the penalty on alphas.
-    beta_linear : coefficient of ``sum(beta)``.
-    price : price of the cap, or of the norm of the betas.
-    K : number of top scores (tied cap; 0 otherwise).
-    least_curvature : curvatures are raised to this.
-    least_value : values this close to a bound are put onto it.
-    """
-
-    alpha_max: float
-    alpha_curvature: float
-    beta_linear: float
-    price: float
-    K: int
-    least_curvature: float
-    least_value: float
+from attop.solvers.exact.block import (
+    AT_CAP,
+    best_falling,
+    best_rising,
+    join,
+    join_at_cap,
+    largest_below_cap,
+    largest_gain,
+    leave,
+    pair_gains,
+    pair_step,
+    penalty_of,
+    shift,
+    shift_group,
+)
 
 
 @njit(cache=True, nogil=True)
-def clipped_gain(rate, curvature, room):
-    """Gain of the best step along a concave parabola within ``[0, room]``."""
+def _against_group(block, group, v, terms):
+    """Rate and curvature of `v` moving up against the rest of the group moving down."""
+    size, score, square, cross = group.size, group.score, group.square, block.group_column[v]
+    own = block.diagonal[v]
+    if block.member[v]:
+        size, score = size - 1, score + block.rate[v]
+        square, cross = square - 2.0 * cross + own, cross - own
+    rate = block.rate[v] - (terms.price - score) / size
+    curvature = own + square / (size * size) - 2.0 * cross / size + penalty_of(v, terms)
+    return rate, max(curvature, terms.least_curvature)
+
+
+@njit(cache=True, nogil=True)
+def _group_room(block, group, v, floor, terms):
+    """How far the group can move up, in total, while `v` moves down."""
+    room = min(group.size * (group.cap - floor), block.fall[v])
+    if v >= terms.n_alphas:  # the cap comes down to meet a growing beta
+        room = min(room, block.fall[v] / (1.0 + 1.0 / group.size))
+    return room
+
+
+@njit(cache=True, nogil=True)
+def _group_gain(block, group, v, upwards, floor, terms):
+    """Gain of `v` moving up (or down) against the group."""
+    if block.member[v] and (group.size < 2 or not upwards):
+        return 0.0
+    rate, curvature = _against_group(block, group, v, terms)
+    if upwards:
+        room = block.rise[v]
+    else:
+        rate, room = -rate, _group_room(block, group, v, floor, terms)
+    if rate <= 0.0 or room <= 0.0:
+        return 0.0
     step = min(rate / curvature, room)
     return step * (rate - 0.5 * curvature * step)
 
 
 @njit(cache=True, nogil=True)
-def pair_curvature(block, a, b, terms):
-    """Curvature of the pair move (up a, down b)."""
-    curvature = block.kernel[a, a] + block.kernel[b, b] - 2.0 * block.kernel[a, b]
-    curvature += terms.alpha_curvature * (block.is_alpha[a] + block.is_alpha[b])
-    return max(curvature, terms.least_curvature)
-
-
-@njit(cache=True, nogil=True)
-def join(block, group, v):
-    """Make the beta `v` a member of the group."""
-    square = group.square + 2.0 * block.group_column[v] + block.kernel[v, v]
-    block.group_column[:] += block.kernel[v]
-    block.member[v] = True
-    block.value[v] = group.cap
-    return Group(group.cap, group.size + 1, square, group.score - block.rate[v], group.floor)
-
-
-@njit(cache=True, nogil=True)
-def leave(block, group, v):
-    """Take the beta `v` out of the group; its value stays at the cap."""
-    block.group_column[:] -= block.kernel[v]
-    square = group.square - 2.0 * block.group_column[v] - block.kernel[v, v]
-    block.member[v] = False
-    block.value[v] = group.cap
-    return Group(group.cap, group.size - 1, square, group.score + block.rate[v], group.floor)
-
-
-@njit(cache=True, nogil=True)
-def shift(block, group, v, step, terms):
-    """Move variable `v` up by `step` (down if negative): rates and the group's score follow."""
-    column = block.kernel[v]
-    for i in range(column.size):
-        block.rate[i] -= step * column[i]
-    if block.is_alpha[v]:
-        block.rate[v] -= step * terms.alpha_curvature
-        block.value[v] += step
-    else:
-        block.value[v] -= step
-    score = group.score + step * block.group_column[v]
-    return Group(group.cap, group.size, group.square, score, group.floor)
-
-
-@njit(cache=True, nogil=True)
-def shift_group(block, group, rise):
-    """Raise the cap, and every member with it, by `rise`."""
-    for i in range(block.rate.size):
-        block.rate[i] += rise * block.group_column[i]
-    score = group.score - rise * group.square
-    return Group(group.cap + rise, group.size, group.square, score, group.floor)
-
-
-@njit(cache=True, nogil=True)
-def room_up(block, group, v, terms):
-    """How far the single variable `v` can move up."""
-    if block.is_alpha[v]:
-        return terms.alpha_max - block.value[v]
-    return group.cap if block.member[v] else block.value[v]
-
-
-@njit(cache=True, nogil=True)
-def room_down(block, group, v):
-    """How far the single variable `v` can move down."""
-    if block.is_alpha[v]:
-        return block.value[v]
-    return group.cap - block.value[v]
-
-
-@njit(cache=True, nogil=True)
-def snap(block, v, terms):
-    """Put a value within rounding of a bound onto it."""
-    if block.value[v] <= terms.least_value:
-        block.value[v] = 0.0
-    elif block.is_alpha[v] and terms.alpha_max - block.value[v] <= terms.least_value:
-        block.value[v] = terms.alpha_max
-
-
-@njit(cache=True, nogil=True)
-def join_at_cap(block, group, limit):
-    """Take into the group every beta of the block that has come to the cap."""
-    for v in range(block.value.size):
-        if not block.is_alpha[v] and not block.member[v] and group.size < limit:
-            if block.value[v] >= group.cap * (1.0 - AT_CAP):
-                group = join(block, group, v)
-    return group
-
-
-@njit(cache=True, nogil=True)
-def _group_rate(group, terms):
-    """Gain rate of the group moving up by one in total."""
-    return (terms.price - group.score) / group.size
-
-
-@njit(cache=True, nogil=True)
-def _extremes(block, group, terms):
-    """Best up and best down move (``b`` stands for the group), and the floor under the cap."""
+def _extremes(block, group, floor, terms):
+    """Best up and best down move; ``b`` stands for the group."""
     b = block.value.size
-    up, down, most, least = -1, -1, -np.inf, np.inf
-    floor = group.floor
-    for v in range(b):
-        rate = block.rate[v]
-        if block.is_alpha[v]:
-            if rate > most and block.value[v] < terms.alpha_max:
-                up, most = v, rate
-            if rate < least and block.value[v] > 0.0:
-                down, least = v, rate
-        elif block.member[v]:
-            if rate > most and group.size > 1:
-                up, most = v, rate
-        else:
-            if rate > most and block.value[v] > 0.0:
-                up, most = v, rate
-            if rate < least:
-                down, least = v, rate
-            floor = max(floor, block.value[v])
+    up = best_rising(block.rate, block.rise, 0, b)
+    down = best_falling(block.rate, block.fall, 0, b)
+    most = block.rate[up] if up >= 0 else -np.inf
+    least = block.rate[down] if down >= 0 else np.inf
     if group.size > 0:
-        rate = _group_rate(group, terms)
+        rate = (terms.price - group.score) / group.size
         if rate > most and group.cap > floor:
             up, most = b, rate
         if rate < least:
             down, least = b, rate
-    return up, down, most, least, floor
+    return up, down, most - least
 
 
 @njit(cache=True, nogil=True)
-def _single_against_group(block, group, v, terms, upwards):
-    """Rate and curvature of `v` moving up (or down) against the rest of the group."""
-    size, score = group.size, group.score
-    square, cross = group.square, block.group_column[v]
-    own = block.kernel[v, v]
-    if block.member[v]:
-        size, score = size - 1, score + block.rate[v]
-        square, cross = square - 2.0 * cross + own, cross - own
-    rate = block.rate[v] - (terms.price - score) / size
-    curvature = own + square / (size * size) - 2.0 * cross / size
-    curvature += terms.alpha_curvature * block.is_alpha[v]
-    return (rate if upwards else -rate), max(curvature, terms.least_curvature)
+def _hold_lone_member(block, group, first):
+    """A lone member moves only as the group: the cap has to follow it down."""
+    for v in range(first, block.value.size):
+        if block.member[v]:
+            block.rise[v] = group.cap if group.size > 1 else 0.0
 
 
 @njit(cache=True, nogil=True)
-def _group_up_room(block, group, v, floor):
-    """How far the group can move up, in total, while `v` moves down."""
-    size = group.size
-    room = size * (group.cap - floor)
-    if block.is_alpha[v]:
-        return min(room, block.value[v])
-    return min(room, (group.cap - block.value[v]) / (1.0 + 1.0 / size))
-
-
-@njit(cache=True, nogil=True)
-def _best_down(block, group, up, most, floor, terms):
-    """The partner of `up` with the largest gain."""
-    b = block.value.size
-    best, partner = 0.0, -1
-    for v in range(b):
-        if v == up or block.member[v]:
-            continue
-        if up == b:
-            rate, curvature = _single_against_group(block, group, v, terms, False)
-            room = _group_up_room(block, group, v, floor)
-        else:
-            rate = most - block.rate[v]
-            if rate <= 0.0:
-                continue
-            room = min(room_up(block, group, up, terms), room_down(block, group, v))
-            curvature = pair_curvature(block, up, v, terms)
-        if rate > 0.0 and room > 0.0:
-            gain = clipped_gain(rate, curvature, room)
-            if gain > best:
-                best, partner = gain, v
-    if up < b and group.size > (1 if block.member[up] else 0):
-        rate, curvature = _single_against_group(block, group, up, terms, True)
-        if rate > 0.0:
-            gain = clipped_gain(rate, curvature, room_up(block, group, up, terms))
-            if gain > best:
-                best, partner = gain, b
-    return best, partner
-
-
-@njit(cache=True, nogil=True)
-def _best_up(block, group, down, least, floor, terms):
-    """The partner of `down` with the largest gain."""
-    b = block.value.size
-    best, partner = 0.0, -1
-    for v in range(b):
-        if v == down or (block.member[v] and group.size == 1):
-            continue
-        room = room_up(block, group, v, terms)
-        if down == b:
-            if block.member[v] and group.size < 2:
-                continue
-            rate, curvature = _single_against_group(block, group, v, terms, True)
-        else:
-            rate = block.rate[v] - least
-            if rate <= 0.0:
-                continue
-            room = min(room, room_down(block, group, down))
-            curvature = pair_curvature(block, v, down, terms)
-        if rate > 0.0 and room > 0.0:
-            gain = clipped_gain(rate, curvature, room)
-            if gain > best:
-                best, partner = gain, v
-    if down < b and group.size > 0 and group.cap > floor:
-        rate, curvature = _single_against_group(block, group, down, terms, False)
-        room = _group_up_room(block, group, down, floor)
-        if rate > 0.0 and room > 0.0:
-            gain = clipped_gain(rate, curvature, room)
-            if gain > best:
-                best, partner = gain, b
+def _best_partner(block, group, a, sign, floor, terms):
+    """Largest gain of `a` moving up (sign 1) or down (-1), and the partner."""
+    b, n = block.value.size, terms.n_alphas
+    if a == b:
+        for v in range(b):
+            block.gain[v] = _group_gain(block, group, v, sign < 0, floor, terms)
+        return largest_gain(block.gain, 0, b)
+    own = penalty_of(a, terms)
+    pair_gains(block, a, sign, 0, n, own + terms.alpha_curvature, terms.least_curvature)
+    pair_gains(block, a, sign, n, b, own, terms.least_curvature)
+    best, partner = largest_gain(block.gain, 0, b)
+    if group.size > 0:
+        gain = _group_gain(block, group, a, sign > 0, floor, terms)
+        if gain > best:
+            return gain, b
     return best, partner
 
 
@@ -311,26 +116,18 @@ def _move(block, group, up, down, floor, terms):
     if up < b and block.member[up]:
         group = leave(block, group, up)
     if up == b:
-        rate, curvature = _single_against_group(block, group, down, terms, False)
-        room = _group_up_room(block, group, down, floor)
-    elif down == b:
-        rate, curvature = _single_against_group(block, group, up, terms, True)
-        room = room_up(block, group, up, terms)
-    else:
-        rate = block.rate[up] - block.rate[down]
-        curvature = pair_curvature(block, up, down, terms)
-        room = min(room_up(block, group, up, terms), room_down(block, group, down))
-    step = min(rate / curvature, room)
-    # The group moves first: its membership must be that of before the single's move.
-    if up == b:
-        group = shift_group(block, group, -step / group.size)
-    elif down == b:
-        group = shift_group(block, group, step / group.size)
-    if up < b:
-        group = shift(block, group, up, step, terms)
-    if down < b:
-        group = shift(block, group, down, -step, terms)
-    return group
+        rate, curvature = _against_group(block, group, down, terms)
+        step = min(-rate / curvature, _group_room(block, group, down, floor, terms))
+        group = shift_group(block, group, -step / group.size, terms)
+        return shift(block, group, down, -step, terms)
+    if down == b:
+        rate, curvature = _against_group(block, group, up, terms)
+        step = min(rate / curvature, block.rise[up])
+        group = shift_group(block, group, step / group.size, terms)
+        return shift(block, group, up, step, terms)
+    step = pair_step(block, up, down, terms)
+    group = shift(block, group, up, step, terms)
+    return shift(block, group, down, -step, terms)
 
 
 @njit(cache=True, nogil=True)
@@ -339,33 +136,32 @@ def solve_pairs(block, group, terms, tolerance, max_steps):
 
     Returns the group, the number of steps and the violation left.
     """
-    b = block.value.size
+    b, n = block.value.size, terms.n_alphas
     capped = np.isfinite(group.cap)
     limit = np.iinfo(np.int64).max
+    floor, violation = 0.0, np.inf
     if capped:
-        group = join_at_cap(block, group, limit)
-    violation = np.inf
-    for step_count in range(max_steps):
-        up, down, most, least, floor = _extremes(block, group, terms)
-        violation = most - least
+        group = join_at_cap(block, group, n, limit)
+    for count in range(max_steps):
+        if capped:
+            floor, _, _ = largest_below_cap(block, group.floor, n)
+            if group.size <= 2:
+                _hold_lone_member(block, group, n)
+        up, down, violation = _extremes(block, group, floor, terms)
         if up < 0 or down < 0 or violation <= tolerance:
-            return group, step_count, max(violation, 0.0)
-        gain, partner = _best_down(block, group, up, most, floor, terms)
-        gain_up, partner_up = _best_up(block, group, down, least, floor, terms)
-        if gain_up > gain:
-            up = partner_up
-        elif partner >= 0:
-            down = partner
+            return group, count, max(violation, 0.0)
+        gain, partner = _best_partner(block, group, up, 1, floor, terms)
+        other_gain, other = _best_partner(block, group, down, -1, floor, terms)
+        if partner < 0 and other < 0:
+            return group, count, violation
+        if other_gain > gain:
+            up = other
         else:
-            return group, step_count, violation
+            down = partner
         group = _move(block, group, up, down, floor, terms)
-        for v in (up, down):
-            if v < b:
-                snap(block, v, terms)
         if capped:
             if up == b:
-                group = join_at_cap(block, group, limit)
-            elif down < b and not block.is_alpha[down]:
-                if block.value[down] >= group.cap * (1.0 - AT_CAP):
-                    group = join(block, group, down)
+                group = join_at_cap(block, group, n, limit)
+            elif n <= down < b and block.value[down] >= group.cap * (1.0 - AT_CAP):
+                group = join(block, group, down)
     return group, max_steps, violation

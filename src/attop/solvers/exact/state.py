@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from attop import objectives
 from attop.kernels.columns import ColumnStore
 from attop.problem import Family, Problem
+from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.norm import solve_norm
-from attop.solvers.exact.pairs import Block, Group, Terms, solve_pairs
+from attop.solvers.exact.pairs import solve_pairs
 from attop.solvers.exact.tied import solve_tied
 
 
@@ -115,7 +116,7 @@ class State:
         primal = objectives.feasible_primal(problem, w_norm2, self.scores)
         return primal, dual, objectives.relative_gap(primal, dual)
 
-    def terms(self) -> Terms:
+    def terms(self, n_alphas: int) -> Terms:
         """The numbers of the subproblem."""
         problem = self.problem
         price = {
@@ -126,9 +127,9 @@ class State:
         total = float(np.sum(self.alpha))
         scale = max(float(np.max(np.abs(self.store.source.diagonal))), 1.0)
         return Terms(
+            n_alphas=n_alphas,
             alpha_max=problem.alpha_max,
             alpha_curvature=problem.quadratic_alpha,
-            beta_linear=problem.linear_beta,
             price=price,
             K=problem.K,
             least_curvature=1e-12 * scale,
@@ -136,28 +137,39 @@ class State:
         )
 
     def solve_block(self, chosen: NDArray[np.intp], tolerance: float) -> int:
-        """Solve the subproblem on the variables `chosen` and go to its solution."""
-        store, rows = self.store, self.rows[chosen]
-        store.fetch(rows)
-        block = Block(
-            kernel=store.submatrix(rows),
-            is_alpha=self.is_alpha[chosen],
-            value=self.value[chosen],
-            rate=self.rates()[chosen],
-            member=self.member[chosen],
-            group_column=self.group_column[rows],
-        )
+        """Solve the subproblem on the variables `chosen`, in increasing order, and go there."""
+        self.store.fetch(self.rows[chosen])
+        block = self._block(chosen)
+        terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
         max_steps = 200 * len(chosen) + 10_000
         if self.problem.family == Family.NORM:
-            inside = chosen[~self.is_alpha[chosen]]
-            outside = float(np.sum(np.delete(self.value[self.n_alphas :], inside - self.n_alphas) ** 2))
-            steps, _ = solve_norm(block, outside, self.terms(), tolerance, max_steps)
+            outside = self.value[self.n_alphas :] ** 2
+            outside[chosen[terms.n_alphas :] - self.n_alphas] = 0.0
+            steps, _ = solve_norm(block, float(np.sum(outside)), terms, tolerance, max_steps)
             self._accept(chosen, block, self.cap)
             return steps
-        solve = solve_tied if self.capped and self.problem.family == Family.TIED_CAP else solve_pairs
-        group, steps, _ = solve(block, self._group(chosen), self.terms(), tolerance, max_steps)
+        tied = self.capped and self.problem.family == Family.TIED_CAP
+        solve = solve_tied if tied else solve_pairs
+        group, steps, _ = solve(block, self._group(chosen), terms, tolerance, max_steps)
         self._accept(chosen, block, group.cap)
         return steps
+
+    def _block(self, chosen: NDArray[np.intp]) -> Block:
+        """The variables `chosen` as the subproblem sees them."""
+        rows, value, member = self.rows[chosen], self.value[chosen], self.member[chosen]
+        is_alpha = self.is_alpha[chosen]
+        below = np.where(is_alpha, value, np.where(member, 0.0, self.cap - value))
+        return Block(
+            kernel=self.store.submatrix(rows),
+            diagonal=self.store.source.diagonal[rows],
+            value=value,
+            rate=self.rates()[chosen],
+            rise=np.where(is_alpha, self.problem.alpha_max - value, value),
+            fall=below,
+            member=member,
+            group_column=self.group_column[rows],
+            gain=np.zeros(len(chosen)),
+        )
 
     def _group(self, chosen: NDArray[np.intp]) -> Group:
         """The group as the subproblem on `chosen` sees it."""

@@ -2,9 +2,9 @@
 
 Four kinds of moves: a pair of alphas, a pair of betas (both leave ``u`` alone), and the
 coupled move up or down: one alpha changes by ``D``, every member of the group by
-``D / K`` together with the cap, and one beta below the cap takes the rest,
-``D (K - |P|) / K``.  A point without an improving move of these kinds is optimal on the
-block.  For ``K = 1`` the cap never binds: `attop.solvers.exact.pairs` serves.
+``D / K`` together with the cap, and one beta below the cap takes the rest, the share
+``(K - size) / K`` of ``D``.  A point without an improving move of these kinds is optimal on
+the block.  For ``K = 1`` the cap never binds: `attop.solvers.exact.pairs` serves.
 """
 
 from __future__ import annotations
@@ -14,21 +14,23 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from attop.solvers.exact.pairs import (
+from attop.solvers.exact.block import (
     AT_CAP,
-    clipped_gain,
+    FAST,
+    best_falling,
+    best_rising,
     join,
     join_at_cap,
+    largest_below_cap,
+    largest_gain,
     leave,
-    pair_curvature,
-    room_down,
-    room_up,
+    pair_gains,
+    pair_step,
     shift,
     shift_group,
-    snap,
 )
 
-ALPHA_PAIR, BETA_PAIR, RAISE, LOWER = 0, 1, 2, 3
+PAIR, COUPLED_UP, COUPLED_DOWN = 0, 1, 2
 
 
 class Extremes(NamedTuple):
@@ -36,42 +38,38 @@ class Extremes(NamedTuple):
 
     alpha_up: int
     alpha_down: int
-    beta_up: int  # any positive beta
-    beta_down: int  # any beta below the cap
-    free_up: int  # positive beta below the cap
-    floor: float  # largest beta below the cap
-    holder: int  # the variable that is the floor, -1 outside the block
-    second_floor: float  # largest beta below the cap but for the holder
+    beta_up: int
+    beta_down: int
+
+
+class Floor(NamedTuple):
+    """Largest and second largest beta below the cap, and the variable that is the largest."""
+
+    largest: float
+    second: float
+    holder: int
 
 
 @njit(cache=True, nogil=True)
-def _extremes(block, group, terms):
-    alpha_up, alpha_down, beta_up, beta_down, free_up = -1, -1, -1, -1, -1
-    holder, floor, second = -1, group.floor, -1.0
-    rate = block.rate
-    for v in range(rate.size):
-        value = block.value[v]
-        if block.is_alpha[v]:
-            if value < terms.alpha_max and (alpha_up < 0 or rate[v] > rate[alpha_up]):
-                alpha_up = v
-            if value > 0.0 and (alpha_down < 0 or rate[v] < rate[alpha_down]):
-                alpha_down = v
-            continue
-        if (block.member[v] or value > 0.0) and (beta_up < 0 or rate[v] > rate[beta_up]):
-            beta_up = v
-        if block.member[v]:
-            continue
-        if beta_down < 0 or rate[v] < rate[beta_down]:
-            beta_down = v
-        if value > 0.0 and (free_up < 0 or rate[v] > rate[free_up]):
-            free_up = v
-        if value > floor:
-            floor, second, holder = value, floor, v
-        else:
-            second = max(second, value)
+def _extremes(block, terms):
+    n, b = terms.n_alphas, block.value.size
     return Extremes(
-        alpha_up, alpha_down, beta_up, beta_down, free_up, floor, holder, max(second, 0.0)
+        best_rising(block.rate, block.rise, 0, n),
+        best_falling(block.rate, block.fall, 0, n),
+        best_rising(block.rate, block.rise, n, b),
+        best_falling(block.rate, block.fall, n, b),
     )
+
+
+@njit(cache=True, nogil=True)
+def _free_up(block, n):
+    """The positive beta below the cap with the largest rate, -1 if there is none."""
+    best = -1
+    for v in range(n, block.value.size):
+        if not block.member[v] and block.value[v] > 0.0:
+            if best < 0 or block.rate[v] > block.rate[best]:
+                best = v
+    return best
 
 
 @njit(cache=True, nogil=True)
@@ -83,136 +81,155 @@ def _coupled_rate(block, group, k, rest, share, terms):
 
 @njit(cache=True, nogil=True)
 def _coupled_curvature(block, group, k, rest, share, terms):
-    K = terms.K
-    kernel, column = block.kernel, block.group_column
-    curvature = kernel[k, k] + group.square / (K * K) - 2.0 * column[k] / K
+    K, column = terms.K, block.group_column
+    curvature = block.diagonal[k] + group.square / (K * K) - 2.0 * column[k] / K
     if rest >= 0:
         curvature += share * (
-            share * kernel[rest, rest] - 2.0 * kernel[k, rest] + 2.0 * column[rest] / K
+            share * block.diagonal[rest] - 2.0 * block.kernel[k, rest] + 2.0 * column[rest] / K
         )
     return max(curvature + terms.alpha_curvature, terms.least_curvature)
 
 
 @njit(cache=True, nogil=True)
-def _raise_room(block, group, k, rest, share, terms):
-    """How far alpha `k` can rise, coupled with `rest`."""
-    room = terms.alpha_max - block.value[k]
-    if rest >= 0 and share > 1.0 / terms.K:
-        room = min(room, (group.cap - block.value[rest]) / (share - 1.0 / terms.K))
-    return room
-
-
-@njit(cache=True, nogil=True)
-def _lower_room(block, group, k, rest, share, extremes, terms):
-    """How far alpha `k` can fall, coupled with `rest`: the cap must not cross other betas."""
-    floor = extremes.second_floor if rest >= 0 and rest == extremes.holder else extremes.floor
-    room = min(block.value[k], terms.K * (group.cap - floor))
-    if rest >= 0 and share > 0.0:
-        room = min(room, block.value[rest] / share)
-    return room
-
-
-@njit(cache=True, nogil=True)
-def _violation(block, group, extremes, share, terms):
-    """The largest rate over the four kinds of moves."""
-    rate, e = block.rate, extremes
-    worst = 0.0
-    if e.alpha_up >= 0 and e.alpha_down >= 0:
-        worst = max(worst, rate[e.alpha_up] - rate[e.alpha_down])
-    if e.beta_up >= 0 and e.beta_down >= 0:
-        worst = max(worst, rate[e.beta_up] - rate[e.beta_down])
-    if e.alpha_up >= 0 and (e.beta_down >= 0 or share == 0.0):
-        rest = e.beta_down if share > 0.0 else -1
-        worst = max(worst, _coupled_rate(block, group, e.alpha_up, rest, share, terms))
-    if e.alpha_down >= 0 and (e.free_up >= 0 or share == 0.0):
-        rest = e.free_up if share > 0.0 else -1
-        worst = max(worst, -_coupled_rate(block, group, e.alpha_down, rest, share, terms))
-    return worst
-
-
-@njit(cache=True, nogil=True)
-def _pair_gain(block, group, up, down, terms):
-    rate = block.rate[up] - block.rate[down]
-    if rate <= 0.0:
-        return 0.0
-    room = min(room_up(block, group, up, terms), room_down(block, group, down))
-    if room <= 0.0:
-        return 0.0
-    return clipped_gain(rate, pair_curvature(block, up, down, terms), room)
-
-
-@njit(cache=True, nogil=True)
-def _coupled_gain(block, group, k, rest, share, extremes, upwards, terms):
-    rate = _coupled_rate(block, group, k, rest, share, terms)
+def _coupled_room(block, group, k, rest, share, upwards, floor, terms):
+    """How far the coupled move can go: no beta crosses the cap, none becomes negative."""
     if upwards:
-        room = _raise_room(block, group, k, rest, share, terms)
-    else:
-        rate = -rate
-        room = _lower_room(block, group, k, rest, share, extremes, terms)
+        room = block.rise[k]
+        if rest >= 0 and share > 1.0 / terms.K:
+            room = min(room, block.fall[rest] / (share - 1.0 / terms.K))
+        return room
+    lowest = floor.second if rest >= 0 and rest == floor.holder else floor.largest
+    room = min(block.fall[k], terms.K * (group.cap - lowest))
+    return min(room, block.value[rest] / share) if rest >= 0 else room
+
+
+@njit(cache=True, nogil=True)
+def _coupled_gain(block, group, k, rest, share, upwards, floor, terms):
+    rate = _coupled_rate(block, group, k, rest, share, terms)
+    rate = rate if upwards else -rate
+    room = _coupled_room(block, group, k, rest, share, upwards, floor, terms)
     if rate <= 0.0 or room <= 0.0:
         return 0.0
-    return clipped_gain(rate, _coupled_curvature(block, group, k, rest, share, terms), room)
+    curvature = _coupled_curvature(block, group, k, rest, share, terms)
+    step = min(rate / curvature, room)
+    return step * (rate - 0.5 * curvature * step)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _raise_gains(block, group, k, share, terms):
+    """Gains of raising alpha `k`, for each beta below the cap as the rest."""
+    K, row, column = terms.K, block.kernel[k], block.group_column
+    base = block.diagonal[k] + group.square / (K * K) - 2.0 * column[k] / K
+    base += terms.alpha_curvature
+    rate_k, room_k = block.rate[k] + group.score / K, block.rise[k]
+    widen = 1.0 / max(share - 1.0 / K, 1e-300)
+    for v in range(terms.n_alphas, block.value.size):
+        slope = max(rate_k - share * block.rate[v], 0.0)
+        cross = share * block.diagonal[v] - 2.0 * row[v] + 2.0 * column[v] / K
+        curvature = max(base + share * cross, terms.least_curvature)
+        room = min(room_k, block.fall[v] * widen) if block.fall[v] > 0.0 else 0.0
+        step = min(slope / curvature, room)
+        block.gain[v] = step * (slope - 0.5 * curvature * step)
 
 
 @njit(cache=True, nogil=True)
-def _best_move(block, group, e, share, terms):
-    """The move with the largest gain: kind, first and second variable."""
-    best, kind, first, second = 0.0, -1, -1, -1
+def _lower_gains(block, group, k, share, floor, terms):
+    """Gains of lowering alpha `k`, for each positive beta below the cap as the rest."""
+    for v in range(terms.n_alphas, block.value.size):
+        gain = 0.0
+        if not block.member[v] and block.value[v] > 0.0:
+            gain = _coupled_gain(block, group, k, v, share, False, floor, terms)
+        block.gain[v] = gain
+
+
+@njit(cache=True, nogil=True)
+def _best_pair(block, up, down, first, last, penalty, terms):
+    """The better of `up` with its best partner and `down` with its best partner."""
+    least = terms.least_curvature
+    best, one, two = 0.0, -1, -1
+    if up >= 0 and down >= 0:
+        pair_gains(block, up, 1, first, last, penalty, least)
+        gain, partner = largest_gain(block.gain, first, last)
+        if gain > best:
+            best, one, two = gain, up, partner
+        pair_gains(block, down, -1, first, last, penalty, least)
+        gain, partner = largest_gain(block.gain, first, last)
+        if gain > best:
+            best, one, two = gain, partner, down
+    return best, one, two
+
+
+@njit(cache=True, nogil=True)
+def _best_coupled(block, group, k, share, upwards, floor, terms):
+    """The coupled move of alpha `k` with the best rest."""
+    if k < 0:
+        return 0.0, -1
     if share == 0.0:
-        for upwards, k in ((True, e.alpha_up), (False, e.alpha_down)):
-            if k >= 0:
-                gain = _coupled_gain(block, group, k, -1, share, e, upwards, terms)
-                if gain > best:
-                    best, kind, first, second = gain, (RAISE if upwards else LOWER), k, -1
-    for v in range(block.rate.size):
-        if block.is_alpha[v]:
-            if e.alpha_up >= 0:
-                gain = _pair_gain(block, group, e.alpha_up, v, terms)
-                if gain > best:
-                    best, kind, first, second = gain, ALPHA_PAIR, e.alpha_up, v
-            if e.alpha_down >= 0:
-                gain = _pair_gain(block, group, v, e.alpha_down, terms)
-                if gain > best:
-                    best, kind, first, second = gain, ALPHA_PAIR, v, e.alpha_down
-            continue
-        if e.beta_up >= 0 and not block.member[v] and v != e.beta_up:
-            gain = _pair_gain(block, group, e.beta_up, v, terms)
-            if gain > best:
-                best, kind, first, second = gain, BETA_PAIR, e.beta_up, v
-        if e.beta_down >= 0 and v != e.beta_down:
-            gain = _pair_gain(block, group, v, e.beta_down, terms)
-            if gain > best:
-                best, kind, first, second = gain, BETA_PAIR, v, e.beta_down
-        if share > 0.0 and not block.member[v]:
-            if e.alpha_up >= 0:
-                gain = _coupled_gain(block, group, e.alpha_up, v, share, e, True, terms)
-                if gain > best:
-                    best, kind, first, second = gain, RAISE, e.alpha_up, v
-            if e.alpha_down >= 0 and block.value[v] > 0.0:
-                gain = _coupled_gain(block, group, e.alpha_down, v, share, e, False, terms)
-                if gain > best:
-                    best, kind, first, second = gain, LOWER, e.alpha_down, v
+        return _coupled_gain(block, group, k, -1, share, upwards, floor, terms), -1
+    if upwards:
+        _raise_gains(block, group, k, share, terms)
+    else:
+        _lower_gains(block, group, k, share, floor, terms)
+    return largest_gain(block.gain, terms.n_alphas, block.value.size)
+
+
+@njit(cache=True, nogil=True)
+def _rates(block, group, e, share, terms):
+    """The largest rate of each kind of move: alpha pair, beta pair, coupled up and down."""
+    rate, none = block.rate, -np.inf
+    alphas = rate[e.alpha_up] - rate[e.alpha_down] if min(e.alpha_up, e.alpha_down) >= 0 else none
+    betas = rate[e.beta_up] - rate[e.beta_down] if min(e.beta_up, e.beta_down) >= 0 else none
+    raising, lowering = none, none
+    if e.alpha_up >= 0 and (share == 0.0 or e.beta_down >= 0):
+        rest = e.beta_down if share > 0.0 else -1
+        raising = _coupled_rate(block, group, e.alpha_up, rest, share, terms)
+    if e.alpha_down >= 0:
+        rest = _free_up(block, terms.n_alphas) if share > 0.0 else -1
+        if share == 0.0 or rest >= 0:
+            lowering = -_coupled_rate(block, group, e.alpha_down, rest, share, terms)
+    return alphas, betas, raising, lowering
+
+
+@njit(cache=True, nogil=True)
+def _best_move(block, group, e, rates, share, floor, terms):
+    """The move with the largest gain: kind, first and second variable."""
+    n, b = terms.n_alphas, block.value.size
+    alphas, betas, raising, lowering = rates
+    best, kind, first, second = 0.0, -1, -1, -1
+    if alphas > 0.0:
+        penalty = 2.0 * terms.alpha_curvature
+        gain, one, two = _best_pair(block, e.alpha_up, e.alpha_down, 0, n, penalty, terms)
+        if gain > best:
+            best, kind, first, second = gain, PAIR, one, two
+    if betas > 0.0:
+        gain, one, two = _best_pair(block, e.beta_up, e.beta_down, n, b, 0.0, terms)
+        if gain > best:
+            best, kind, first, second = gain, PAIR, one, two
+    if raising > 0.0:
+        gain, rest = _best_coupled(block, group, e.alpha_up, share, True, floor, terms)
+        if gain > best:
+            best, kind, first, second = gain, COUPLED_UP, e.alpha_up, rest
+    if lowering > 0.0:
+        gain, rest = _best_coupled(block, group, e.alpha_down, share, False, floor, terms)
+        if gain > best:
+            best, kind, first, second = gain, COUPLED_DOWN, e.alpha_down, rest
     return kind, first, second
 
 
 @njit(cache=True, nogil=True)
-def _move(block, group, kind, first, second, share, extremes, terms):
-    if kind == ALPHA_PAIR or kind == BETA_PAIR:
-        if kind == BETA_PAIR and block.member[first]:
+def _move(block, group, kind, first, second, share, floor, terms):
+    if kind == PAIR:
+        if block.member[first]:
             group = leave(block, group, first)
-        rate = block.rate[first] - block.rate[second]
-        room = min(room_up(block, group, first, terms), room_down(block, group, second))
-        step = min(rate / pair_curvature(block, first, second, terms), room)
+        step = pair_step(block, first, second, terms)
         group = shift(block, group, first, step, terms)
         return shift(block, group, second, -step, terms)
+    upwards = kind == COUPLED_UP
     rate = _coupled_rate(block, group, first, second, share, terms)
     curvature = _coupled_curvature(block, group, first, second, share, terms)
-    if kind == RAISE:
-        step = min(rate / curvature, _raise_room(block, group, first, second, share, terms))
-    else:
-        room = _lower_room(block, group, first, second, share, extremes, terms)
-        step = -min(-rate / curvature, room)
-    group = shift_group(block, group, step / terms.K)
+    room = _coupled_room(block, group, first, second, share, upwards, floor, terms)
+    step = min(rate / curvature, room) if upwards else -min(-rate / curvature, room)
+    group = shift_group(block, group, step / terms.K, terms)
     group = shift(block, group, first, step, terms)
     if second >= 0:
         group = shift(block, group, second, -share * step, terms)
@@ -225,24 +242,25 @@ def solve_tied(block, group, terms, tolerance, max_steps):
 
     Returns the group, the number of steps and the violation left.
     """
-    group = join_at_cap(block, group, terms.K)
+    n = terms.n_alphas
+    group = join_at_cap(block, group, n, terms.K)
     violation = np.inf
-    for step_count in range(max_steps):
+    for count in range(max_steps):
         share = (terms.K - group.size) / terms.K
-        extremes = _extremes(block, group, terms)
-        violation = _violation(block, group, extremes, share, terms)
+        extremes = _extremes(block, terms)
+        rates = _rates(block, group, extremes, share, terms)
+        violation = max(max(rates[0], rates[1]), max(rates[2], rates[3]))
         if violation <= tolerance:
-            return group, step_count, violation
-        kind, first, second = _best_move(block, group, extremes, share, terms)
+            return group, count, max(violation, 0.0)
+        largest, next_largest, holder = largest_below_cap(block, group.floor, n)
+        floor = Floor(largest, next_largest, holder)
+        kind, first, second = _best_move(block, group, extremes, rates, share, floor, terms)
         if kind < 0:
-            return group, step_count, violation
-        group = _move(block, group, kind, first, second, share, extremes, terms)
-        snap(block, first, terms)
-        if second >= 0:
-            snap(block, second, terms)
-        if kind == LOWER:
-            group = join_at_cap(block, group, terms.K)
-        elif second >= 0 and not block.is_alpha[second] and group.size < terms.K:
+            return group, count, violation
+        group = _move(block, group, kind, first, second, share, floor, terms)
+        if kind == COUPLED_DOWN:
+            group = join_at_cap(block, group, n, terms.K)
+        elif second >= n and group.size < terms.K:
             if block.value[second] >= group.cap * (1.0 - AT_CAP):
                 group = join(block, group, second)
     return group, max_steps, violation

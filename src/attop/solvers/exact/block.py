@@ -1,0 +1,255 @@
+"""A block of dual variables and the elementary moves on it, compiled.
+
+Everything is written for moves *up*, ``w += delta * phi``: an alpha grows or a beta
+shrinks.  ``rate`` is the gain rate of an up move, so that the pair (up a, down b) gains at
+rate ``rate[a] - rate[b]`` with curvature ``|phi_a - phi_b|^2``.
+
+All betas at the cap ``u`` form the group, which moves as one.  Most of its members may lie
+outside the block: what the moves need of them is the sum of their kernel columns.
+
+The loops are written so that they vectorise: bounds are kept as room to rise and room to
+fall (zero where a variable cannot move), and the gain of a step clipped to its room is
+zero by itself where there is none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+#: Betas this close to the cap, relative to it, belong to the group.
+AT_CAP = 1e-10
+
+#: Rounding order may change; infinities keep their meaning, NaN does not occur.
+FAST = {"contract", "nsz", "arcp", "reassoc", "nnan"}
+
+
+class Block(NamedTuple):
+    """A block of dual variables, alphas first, changed in place.
+
+    Attributes
+    ----------
+    kernel : (b, b) kernel matrix of the variables' samples.
+    diagonal : (b,) its diagonal.
+    value : (b,) alphas and betas; for a member of the group the cap counts instead.
+    rate : (b,) gain rate of an up move.
+    rise, fall : (b,) how far a variable can move up and down on its own.
+    member : (b,) which betas are in the group.
+    group_column : (b,) sum of the kernel columns of all members, inside and outside.
+    gain : (b,) scratch.
+    """
+
+    kernel: NDArray[np.float64]
+    diagonal: NDArray[np.float64]
+    value: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    rise: NDArray[np.float64]
+    fall: NDArray[np.float64]
+    member: NDArray[np.bool_]
+    group_column: NDArray[np.float64]
+    gain: NDArray[np.float64]
+
+
+class Group(NamedTuple):
+    """The betas at the cap, inside and outside the block.
+
+    Attributes
+    ----------
+    cap : the cap ``u`` (infinite: there is none).
+    size : number of members.
+    square : ``|sum of phi over the members|^2``.
+    score : minus the sum of the members' rates.
+    floor : largest beta outside the block and outside the group.
+    """
+
+    cap: float
+    size: int
+    square: float
+    score: float
+    floor: float
+
+
+class Terms(NamedTuple):
+    """Numbers of the dual objective.
+
+    Attributes
+    ----------
+    n_alphas : number of alphas in the block.
+    alpha_max : upper bound of the alphas.
+    alpha_curvature : second derivative of the penalty on alphas.
+    price : price of the cap, or of the norm of the betas.
+    K : number of top scores (tied cap; 0 otherwise).
+    least_curvature : curvatures are raised to this.
+    least_value : values this close to a bound are put onto it.
+    """
+
+    n_alphas: int
+    alpha_max: float
+    alpha_curvature: float
+    price: float
+    K: int
+    least_curvature: float
+    least_value: float
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def best_rising(rate, rise, first, last):
+    """The variable of ``first:last`` with room to rise and the largest rate, -1 if none."""
+    most = -np.inf
+    for v in range(first, last):
+        most = max(most, rate[v] if rise[v] > 0.0 else -np.inf)
+    for v in range(first, last):
+        if rate[v] == most and rise[v] > 0.0:
+            return v
+    return -1
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def best_falling(rate, fall, first, last):
+    """The variable of ``first:last`` with room to fall and the smallest rate, -1 if none."""
+    least = np.inf
+    for v in range(first, last):
+        least = min(least, rate[v] if fall[v] > 0.0 else np.inf)
+    for v in range(first, last):
+        if rate[v] == least and fall[v] > 0.0:
+            return v
+    return -1
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def largest_gain(gain, first, last):
+    """The largest gain of ``first:last`` and its variable; -1 if none is positive."""
+    most = 0.0
+    for v in range(first, last):
+        most = max(most, gain[v])
+    if most > 0.0:
+        for v in range(first, last):
+            if gain[v] == most:
+                return most, v
+    return 0.0, -1
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def pair_gains(block, a, sign, first, last, penalty, least_curvature):
+    """Gains of `a` moving up (sign 1) or down (-1) against each variable of ``first:last``.
+
+    `penalty` is what the penalty on alphas adds to the curvature of these pairs.
+    """
+    row, rate, diagonal, gain = block.kernel[a], block.rate, block.diagonal, block.gain
+    room = block.rise[a] if sign > 0 else block.fall[a]
+    rooms = block.fall if sign > 0 else block.rise
+    rate_a, base = rate[a], diagonal[a] + penalty
+    for v in range(first, last):
+        slope = max(sign * (rate_a - rate[v]), 0.0)
+        curvature = max(base + diagonal[v] - 2.0 * row[v], least_curvature)
+        step = min(slope / curvature, min(room, rooms[v]))
+        gain[v] = step * (slope - 0.5 * curvature * step)
+    gain[a] = 0.0 if first <= a < last else gain[a]
+
+
+@njit(cache=True, nogil=True)
+def penalty_of(v, terms):
+    """What the penalty on alphas adds to a curvature for the variable `v`."""
+    return terms.alpha_curvature if v < terms.n_alphas else 0.0
+
+
+@njit(cache=True, nogil=True)
+def pair_step(block, up, down, terms):
+    """The best step of the pair (up, down)."""
+    curvature = block.diagonal[up] + block.diagonal[down] - 2.0 * block.kernel[up, down]
+    curvature = max(
+        curvature + penalty_of(up, terms) + penalty_of(down, terms), terms.least_curvature
+    )
+    slope = max(block.rate[up] - block.rate[down], 0.0)
+    return min(slope / curvature, min(block.rise[up], block.fall[down]))
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _subtract(rate, step, column):
+    for i in range(rate.size):
+        rate[i] -= step * column[i]
+
+
+@njit(cache=True, nogil=True)
+def shift(block, group, v, step, terms):
+    """Move variable `v` up by `step` (down if negative): rates, rooms and group follow."""
+    _subtract(block.rate, step, block.kernel[v])
+    least = terms.least_value
+    if v < terms.n_alphas:
+        block.rate[v] -= step * terms.alpha_curvature
+        value = block.value[v] + step
+        if value <= least:
+            value = 0.0
+        elif terms.alpha_max - value <= least:
+            value = terms.alpha_max
+        block.rise[v], block.fall[v] = terms.alpha_max - value, value
+    else:
+        value = block.value[v] - step
+        if value <= least:
+            value = 0.0
+        block.rise[v], block.fall[v] = value, max(group.cap - value, 0.0)
+    block.value[v] = value
+    score = group.score + step * block.group_column[v]
+    return Group(group.cap, group.size, group.square, score, group.floor)
+
+
+@njit(cache=True, nogil=True)
+def shift_group(block, group, rise, terms):
+    """Raise the cap, and every member with it, by `rise`."""
+    _subtract(block.rate, -rise, block.group_column)
+    cap = group.cap + rise
+    for v in range(terms.n_alphas, block.value.size):
+        if block.member[v]:
+            block.rise[v] = cap
+        else:
+            block.fall[v] = max(cap - block.value[v], 0.0)
+    score = group.score - rise * group.square
+    return Group(cap, group.size, group.square, score, group.floor)
+
+
+@njit(cache=True, nogil=True)
+def join(block, group, v):
+    """Make the beta `v` a member of the group."""
+    square = group.square + 2.0 * block.group_column[v] + block.diagonal[v]
+    _subtract(block.group_column, -1.0, block.kernel[v])
+    block.member[v] = True
+    block.value[v] = block.rise[v] = group.cap
+    block.fall[v] = 0.0
+    return Group(group.cap, group.size + 1, square, group.score - block.rate[v], group.floor)
+
+
+@njit(cache=True, nogil=True)
+def leave(block, group, v):
+    """Take the beta `v` out of the group; its value stays at the cap."""
+    _subtract(block.group_column, 1.0, block.kernel[v])
+    square = group.square - 2.0 * block.group_column[v] - block.diagonal[v]
+    block.member[v] = False
+    block.value[v] = block.rise[v] = group.cap
+    block.fall[v] = 0.0
+    return Group(group.cap, group.size - 1, square, group.score + block.rate[v], group.floor)
+
+
+@njit(cache=True, nogil=True)
+def join_at_cap(block, group, first, limit):
+    """Take into the group every beta from `first` on that has come to the cap."""
+    border = group.cap * (1.0 - AT_CAP)
+    for v in range(first, block.value.size):
+        if not block.member[v] and group.size < limit and block.value[v] >= border:
+            group = join(block, group, v)
+    return group
+
+
+@njit(cache=True, nogil=True)
+def largest_below_cap(block, floor, first):
+    """Largest and second largest beta outside the group (at least `floor`), and the holder."""
+    largest, second, holder = floor, 0.0, -1
+    for v in range(first, block.value.size):
+        value = 0.0 if block.member[v] else block.value[v]
+        if value > largest:
+            largest, second, holder = value, largest, v
+        elif value > second:
+            second = value
+    return largest, second, holder
