@@ -83,7 +83,7 @@ def warn_of_zero(
 
 
 def is_indefinite(gram: Gram, rows: NDArray[np.intp]) -> bool:
-    """Whether some of `rows` prove that the kernel is not symmetric and PSD.
+    """Whether some of `rows`, and of the others, prove that the kernel is not symmetric PSD.
 
     A principal submatrix with a negative eigenvalue is a proof; none among the rows looked
     at proves nothing.  Kernels known to be PSD are not looked at.
@@ -93,10 +93,8 @@ def is_indefinite(gram: Gram, rows: NDArray[np.intp]) -> bool:
         return False
     if kernel.name == "poly" and float(kernel.degree).is_integer() and kernel.coef0 >= 0.0:
         return False
-    if len(rows) > _EIGENVALUE_ROWS:
-        rows = rows[np.linspace(0, len(rows) - 1, _EIGENVALUE_ROWS).astype(np.intp)]
-    if len(rows) == 0:
-        return False
+    half = _EIGENVALUE_ROWS // 2
+    rows = np.union1d(_spread(rows, half), _spread(np.arange(gram.n_samples), half))
     K = gram.block(rows, rows)
     # Entries stored in single precision may be off by its rounding.
     stored_in = gram.X.dtype if kernel.name == "precomputed" else np.float64
@@ -104,3 +102,10 @@ def is_indefinite(gram: Gram, rows: NDArray[np.intp]) -> bool:
     if np.max(np.abs(K - K.T)) > tolerance:
         return True
     return bool(np.linalg.eigvalsh(K)[0] < -tolerance * len(rows) ** 0.5)
+
+
+def _spread(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """At most `most` of `rows`, evenly spread."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]

@@ -18,11 +18,11 @@ from attop.kernels.functions import Gram, Kernel, as_float64
 from attop.objectives import kernel_expansion, rounding_of_scores, signed_coefficients
 from attop.problem import Problem
 from attop.solvers import get_solver
-from attop.solvers.solution import Solution
+from attop.solvers.solution import Solution, Status
 
 
 # A dataclass only for its __init__: the common parameters are written once, and each
-# subclass adds its own in front.  Equality and repr stay those of scikit-learn.
+# subclass adds its own in front.  Equality and repr are scikit-learn's.
 @dataclass(eq=False, repr=False)
 class AtTopClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers at the top; use one of its subclasses.
@@ -150,7 +150,8 @@ default="rbf"
         solution = self._solve(problem, gram)
         self._store(problem, gram, solution)
         warn_of_status(type(self).__name__, self.status_, self.dual_gap_, self.tol)
-        warn_of_zero(self.formulation, problem, solution.certificate, self.tol)
+        if self.status_ is not Status.NOT_PSD:
+            warn_of_zero(self.formulation, problem, solution.certificate, self.tol)
         return self
 
     def decision_function(self, X) -> NDArray[np.float64]:
@@ -263,8 +264,7 @@ default="rbf"
             w = as_float64(self.support_vectors_).T @ self.dual_coef_[0]
             self.coef_ = w[np.newaxis]
         certificate = solution.certificate
-        # Training samples may lie exactly at the threshold, the top negatives often do: they
-        # are to reach it however their scores are summed.
+        # Top negatives often lie exactly at the threshold: they are to reach it in any sum.
         rounding = rounding_of_scores(gram, self.support_, self.dual_coef_[0])
         self.threshold_ = certificate.threshold - rounding
         self.objective_ = certificate.primal
