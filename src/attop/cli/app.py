@@ -18,6 +18,7 @@ from rich.text import Text
 
 from attop import __version__
 from attop.cli.demo import demo
+from attop.cli.figure import figure
 
 app = typer.Typer(
     name="attop",
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 
 app.command()(demo)
+app.add_typer(figure, name="figure")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,6 +1,7 @@
 """Plots at the top (they need matplotlib: ``pip install "attop[plot]"``)."""
 
+from attop.plotting.convergence import ConvergenceDisplay
 from attop.plotting.roc import TopROCDisplay
 from attop.plotting.scores import ScoreDistributionDisplay
 
-__all__ = ["ScoreDistributionDisplay", "TopROCDisplay"]
+__all__ = ["ConvergenceDisplay", "ScoreDistributionDisplay", "TopROCDisplay"]
