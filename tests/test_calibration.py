@@ -22,6 +22,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from attop import TauFPL
 from attop.calibration import NeymanPearsonThreshold, neyman_pearson_order, required_negatives
 from attop.metrics import get_scorer
 
@@ -177,8 +178,9 @@ def test_prefit_model_is_used_as_it_is(data):
         SVC(),
         DecisionTreeClassifier(max_depth=3, random_state=0),
         make_pipeline(StandardScaler(), LogisticRegression()),
+        TauFPL(tau=0.05),
     ],
-    ids=["decision_function", "predict_proba", "pipeline"],
+    ids=["decision_function", "predict_proba", "pipeline", "at the top"],
 )
 def test_prediction_is_a_score_above_the_threshold(estimator, data):
     X, y = data
