@@ -205,3 +205,15 @@ def test_linear_scores_need_no_kernel_entries_but_agree_with_them(sparse):
     precomputed = certify(problem, Gram(Kernel("precomputed"), X @ X.T), alpha, beta)
     assert_allclose(linear.scores, precomputed.scores, atol=1e-12)
     assert_allclose(linear[:6], precomputed[:6], atol=1e-12)
+
+
+def test_many_support_vectors_are_summed_in_blocks(monkeypatch, small_case):
+    """Blocks smaller than the problem, so that every path through them is taken."""
+    problem, gram = small_case
+    point = random_feasible_point(problem, np.random.default_rng(10))
+    whole = certify(problem, gram, *point)
+    monkeypatch.setattr("attop._scores._BLOCK", 5)
+    assert_allclose(certify(problem, gram, *point).scores, whole.scores, atol=1e-12)
+    in_blocks = hinted(problem, gram, *point, error=1e-9)
+    assert_allclose(in_blocks.scores, whole.scores[in_blocks.rows], atol=1e-12)
+    assert_allclose(in_blocks[:6], whole[:6], atol=1e-12)

@@ -12,10 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from attop import _validation as checks
+from attop._scores import kernel_expansion, rounding_of_scores
 from attop._verdict import final_status, warn_of_status, warn_of_zero
 from attop.formulations import FORMULATIONS, Formulation
 from attop.kernels.functions import Gram, Kernel, as_float64
-from attop.objectives import kernel_expansion, rounding_of_scores, signed_coefficients
+from attop.objectives import signed_coefficients
 from attop.problem import Problem
 from attop.solvers import get_solver
 from attop.solvers.solution import Solution, Status
@@ -278,8 +279,7 @@ default="rbf"
 class TopPush(AtTopClassifier):
     """Positives above the largest score of the negatives.
 
-    The threshold is ``t = max over negatives s_j``.  All parameters and attributes are
-    those of `AtTopClassifier`.
+    The threshold is ``t = max over negatives s_j``.  Parameters: those of `AtTopClassifier`.
 
     Examples
     --------

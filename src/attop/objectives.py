@@ -6,19 +6,17 @@ with the solvers whose work it judges.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.kernels.functions import Gram, as_float64
+from attop._scores import Scores
+from attop.kernels.functions import Gram
 from attop.problem import Family, Problem
 from attop.surrogates import SURROGATES
 from attop.thresholds import surrogate_root, top_mean
 
-#: Rows and columns of the kernel blocks: 2048 x 2048 in float64 are 32 MB.
-_BLOCK = 2048
 #: Left-out rows recomputed to test a hint.
 _SPOT_CHECKS = 48
 
@@ -146,32 +144,6 @@ def signed_coefficients(
     return coefficients
 
 
-def kernel_expansion(
-    block: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]],
-    rows: NDArray[np.intp],
-    columns: NDArray[np.intp],
-    coefficients: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """``sum_v coefficients_v k(row, column_v)`` for each row, in blocks of bounded memory."""
-    sums = np.zeros(len(rows))
-    for i in range(0, len(rows), _BLOCK):
-        for v in range(0, len(columns), _BLOCK):
-            entries = block(rows[i : i + _BLOCK], columns[v : v + _BLOCK])
-            sums[i : i + _BLOCK] += entries @ coefficients[v : v + _BLOCK]
-    return sums
-
-
-def rounding_of_scores(
-    gram: Gram, support: NDArray[np.intp], coefficients: NDArray[np.float64]
-) -> float:
-    """How far two float64 sums of one score may differ, by the order of their terms."""
-    if len(support) == 0:
-        return 0.0
-    few = support[:64]  # enough to see the size of the kernel's entries
-    largest = float(np.max(np.abs(gram.block(few, few))))
-    return 2.0**-43 * largest * float(np.sum(np.abs(coefficients)))
-
-
 def certify(
     problem: Problem,
     gram: Gram,
@@ -204,7 +176,7 @@ def certify(
     Certificate
     """
     alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
-    exact = _Scores(gram, signed_coefficients(problem, alpha, beta))
+    exact = Scores(gram, signed_coefficients(problem, alpha, beta))
     if scores is None or score_error is None or not _screen(problem, exact, scores, score_error):
         exact.compute(np.arange(gram.n_samples))
     w_norm2 = exact.w_norm2()
@@ -226,63 +198,7 @@ def certify(
     )
 
 
-class _Scores:
-    """Scores ``s = K a`` of the rows asked for, in float64."""
-
-    def __init__(self, gram: Gram, coefficients: NDArray[np.float64]):
-        self.gram = gram
-        self.support = np.flatnonzero(coefficients)
-        self.coefficients = coefficients[self.support]
-        self.values = np.zeros(gram.n_samples)
-        self.computed = np.zeros(gram.n_samples, dtype=bool)
-
-    def compute(self, rows: NDArray[np.intp]) -> None:
-        """Compute the scores of `rows` that are not known yet."""
-        rows = np.asarray(rows, dtype=np.intp)
-        rows = rows[~self.computed[rows]]
-        if self.gram.kernel.name == "linear":
-            self.values[rows] = self._linear(rows)
-        else:
-            self.values[rows] = kernel_expansion(
-                self.gram.block, rows, self.support, self.coefficients
-            )
-        self.computed[rows] = True
-
-    def _linear(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The same through the weight vector, which needs no kernel entries."""
-        X = self.gram.X
-        parts = range(0, len(self.support), _BLOCK)
-        w = np.zeros(X.shape[1])
-        for v in parts:
-            part = slice(v, v + _BLOCK)
-            w += as_float64(X[self.support[part]]).T @ self.coefficients[part]
-        scores = np.zeros(len(rows))
-        for i in range(0, len(rows), _BLOCK):
-            scores[i : i + _BLOCK] = as_float64(X[rows[i : i + _BLOCK]]) @ w
-        return scores
-
-    def known(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Scores of those of `rows` that were computed."""
-        return self.values[rows[self.computed[rows]]]
-
-    def w_norm2(self) -> float:
-        """``|w|^2 = sum a_v s_v``."""
-        return float(np.dot(self.coefficients, self.values[self.support]))
-
-    def aligned(self, hint: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`hint` with the constant added that brings it to the scores computed so far."""
-        difference = self.values[self.computed] - hint[self.computed]
-        if len(difference) == 0:
-            return hint
-        return hint + 0.5 * (np.min(difference) + np.max(difference))
-
-    def agree_with(self, hint: NDArray[np.float64], error: float) -> bool:
-        """Whether `hint` is within `error` of all scores computed so far."""
-        difference = np.abs(self.values[self.computed] - hint[self.computed])
-        return bool(np.all(difference <= error))
-
-
-def _screen(problem: Problem, exact: _Scores, hint: NDArray[Any], error: float) -> bool:
+def _screen(problem: Problem, exact: Scores, hint: NDArray[Any], error: float) -> bool:
     """Compute the scores that can matter by the hint; False where it cannot be trusted.
 
     Thresholds are monotone and move with a common shift of the scores, so that an error
@@ -290,7 +206,7 @@ def _screen(problem: Problem, exact: _Scores, hint: NDArray[Any], error: float) 
     """
     if np.isinf(problem.C) and problem.family != Family.TIED_CAP:
         return False  # the multiples of w that are looked at have thresholds of their own
-    exact.compute(exact.support)
+    exact.compute_support()
     hint = exact.aligned(np.asarray(hint, dtype=np.float64))
     if not exact.agree_with(hint, error):
         return False

@@ -1,0 +1,111 @@
+"""Scores ``s = sum_v a_v k(x, x_v)`` in double precision, in blocks of bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attop.kernels.functions import Gram, as_float64
+
+#: Rows and columns of the kernel blocks: 2048 x 2048 in float64 are 32 MB.
+_BLOCK = 2048
+
+
+def kernel_expansion(
+    block: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]],
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    coefficients: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """``sum_v coefficients_v k(row, column_v)`` for each row, in blocks of bounded memory."""
+    sums = np.zeros(len(rows))
+    for i in range(0, len(rows), _BLOCK):
+        for v in range(0, len(columns), _BLOCK):
+            entries = block(rows[i : i + _BLOCK], columns[v : v + _BLOCK])
+            sums[i : i + _BLOCK] += entries @ coefficients[v : v + _BLOCK]
+    return sums
+
+
+def rounding_of_scores(
+    gram: Gram, support: NDArray[np.intp], coefficients: NDArray[np.float64]
+) -> float:
+    """How far two float64 sums of one score may differ, by the order of their terms."""
+    if len(support) == 0:
+        return 0.0
+    few = support[:64]  # enough to see the size of the kernel's entries
+    largest = float(np.max(np.abs(gram.block(few, few))))
+    return 2.0**-43 * largest * float(np.sum(np.abs(coefficients)))
+
+
+class Scores:
+    """Scores ``s = K a`` of the rows asked for, in float64."""
+
+    def __init__(self, gram: Gram, coefficients: NDArray[np.float64]):
+        self.gram = gram
+        self.support = np.flatnonzero(coefficients)
+        self.coefficients = coefficients[self.support]
+        self.values = np.zeros(gram.n_samples)
+        self.computed = np.zeros(gram.n_samples, dtype=bool)
+
+    def compute(self, rows: NDArray[np.intp]) -> None:
+        """Compute the scores of `rows` that are not known yet."""
+        rows = np.asarray(rows, dtype=np.intp)
+        rows = rows[~self.computed[rows]]
+        if self.gram.kernel.name == "linear":
+            self.values[rows] = self._linear(rows)
+        else:
+            self.values[rows] = kernel_expansion(
+                self.gram.block, rows, self.support, self.coefficients
+            )
+        self.computed[rows] = True
+
+    def compute_support(self) -> None:
+        """Compute the scores of the support, each kernel entry once for its row and column."""
+        if self.gram.kernel.name == "linear":
+            self.compute(self.support)
+            return
+        sums = np.zeros(len(self.support))
+        for i in range(0, len(sums), _BLOCK):
+            for v in range(i, len(sums), _BLOCK):
+                rows, columns = slice(i, i + _BLOCK), slice(v, v + _BLOCK)
+                entries = self.gram.block(self.support[rows], self.support[columns])
+                sums[rows] += entries @ self.coefficients[columns]
+                if v > i:
+                    sums[columns] += self.coefficients[rows] @ entries
+        self.values[self.support] = sums
+        self.computed[self.support] = True
+
+    def _linear(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The same through the weight vector, which needs no kernel entries."""
+        X = self.gram.X
+        parts = range(0, len(self.support), _BLOCK)
+        w = np.zeros(X.shape[1])
+        for v in parts:
+            part = slice(v, v + _BLOCK)
+            w += as_float64(X[self.support[part]]).T @ self.coefficients[part]
+        scores = np.zeros(len(rows))
+        for i in range(0, len(rows), _BLOCK):
+            scores[i : i + _BLOCK] = as_float64(X[rows[i : i + _BLOCK]]) @ w
+        return scores
+
+    def known(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Scores of those of `rows` that were computed."""
+        return self.values[rows[self.computed[rows]]]
+
+    def w_norm2(self) -> float:
+        """``|w|^2 = sum a_v s_v``."""
+        return float(np.dot(self.coefficients, self.values[self.support]))
+
+    def aligned(self, hint: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`hint` with the constant added that brings it to the scores computed so far."""
+        difference = self.values[self.computed] - hint[self.computed]
+        if len(difference) == 0:
+            return hint
+        return hint + 0.5 * (np.min(difference) + np.max(difference))
+
+    def agree_with(self, hint: NDArray[np.float64], error: float) -> bool:
+        """Whether `hint` is within `error` of all scores computed so far."""
+        difference = np.abs(self.values[self.computed] - hint[self.computed])
+        return bool(np.all(difference <= error))
