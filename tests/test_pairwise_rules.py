@@ -15,6 +15,7 @@ from attop.solvers.pairwise.steps import (
     move,
     pair_step,
     summarise,
+    up_rate,
 )
 
 CASES = [
@@ -43,8 +44,20 @@ class Setting:
         self.matrix = X @ X.T
         alpha, beta = self._feasible_point(rng)
         self.dual = Dual.of(self.problem)
-        self.point = Point(alpha, beta, self.matrix @ self._coefficients(alpha, beta))
+        self.point = Point(
+            np.r_[alpha, beta],
+            np.r_[self.problem.positives, self.problem.competitors],
+            self.matrix @ self._coefficients(alpha, beta),
+        )
         self.n_alpha, self.n_variables = len(alpha), len(alpha) + len(beta)
+
+    @property
+    def alpha(self):
+        return self.point.values[: self.n_alpha]
+
+    @property
+    def beta(self):
+        return self.point.values[self.n_alpha :]
 
     def _feasible_point(self, rng):
         problem = self.problem
@@ -63,12 +76,11 @@ class Setting:
         return coefficients
 
     def row(self, v):
-        rows = np.r_[self.problem.positives, self.problem.competitors]
-        return rows[v]
+        return self.point.rows[v]
 
     def after(self, k, other, step):
         """Alpha and beta after a step of the pair, by the definition of the moves."""
-        values = np.r_[self.point.alpha, self.point.beta]
+        values = self.point.values.copy()
         same_kind = (k < self.n_alpha) == (other < self.n_alpha)
         values[k] += step
         values[other] += -step if same_kind else step
@@ -92,8 +104,18 @@ class Setting:
     def step(self, k, other):
         i, j = self.row(k), self.row(other)
         distance2 = self.matrix[i, i] + self.matrix[j, j] - 2 * self.matrix[i, j]
-        betas = summarise(self.point)
-        return pair_step(self.dual, self.point, betas, k, other, max(distance2, 1e-12))
+        values, _, scores = self.point
+        rates = [up_rate(self.dual, v, values[v], scores[self.row(v)]) for v in (k, other)]
+        return pair_step(
+            self.dual,
+            summarise(self.dual, values),
+            k,
+            other,
+            values[k],
+            values[other],
+            rates[0] - rates[1],
+            max(distance2, 1e-12),
+        )
 
 
 @pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, case[:2])))
@@ -122,7 +144,7 @@ def test_the_step_is_the_best_of_a_fine_grid(settings):
     for setting in settings[:2]:
         norm = None
         if setting.problem.family == Family.NORM:
-            norm = np.linalg.norm(setting.point.beta)
+            norm = np.linalg.norm(setting.beta)
         for k, other in setting.pairs()[::7]:
             step, _ = setting.step(k, other)
             value = setting.value(*setting.after(k, other, step), norm)
@@ -132,7 +154,7 @@ def test_the_step_is_the_best_of_a_fine_grid(settings):
 
 def test_the_step_keeps_feasibility_and_never_lowers_the_dual(settings):
     for setting in settings:
-        before = setting.value(setting.point.alpha, setting.point.beta)
+        before = setting.value(setting.alpha, setting.beta)
         for k, other in setting.pairs():
             step, gain = setting.step(k, other)
             alpha, beta = setting.after(k, other, step)
@@ -175,15 +197,15 @@ def test_moving_keeps_the_scores_true(settings):
             partner, step, _ = best_partner(dual, point, k, column, diagonal)
             if partner >= 0:
                 move(dual, point, k, partner, step, column, setting.matrix[setting.row(partner)])
-        scores = setting.matrix @ setting._coefficients(point.alpha, point.beta)
+        scores = setting.matrix @ setting._coefficients(setting.alpha, setting.beta)
         np.testing.assert_allclose(point.scores, scores, atol=1e-11)
-        assert infeasibility(setting.problem, point.alpha, point.beta) <= 1e-12
+        assert infeasibility(setting.problem, setting.alpha, setting.beta) <= 1e-12
 
 
 @pytest.mark.parametrize("name", ["PatMat", "PatMatNP"])
 def test_betas_leave_zero_where_that_gains(name):
     setting = Setting(name, "quadratic_hinge", {"tau": 0.1, "theta": 1.0}, 0)
-    setting.point.alpha[:] = setting.point.beta[:] = setting.point.scores[:] = 0.0
+    setting.point.values[:] = setting.point.scores[:] = 0.0
     k, other = 0, setting.n_variables - 1  # an alpha and the beta of a negative
     step, gain = setting.step(k, other)
     assert gain > 0
@@ -194,7 +216,7 @@ def test_betas_leave_zero_where_that_gains(name):
 
 def test_from_zero_no_pair_moves_when_more_than_one_score_is_averaged():
     setting = Setting("TopPushK", "hinge", {"K": 3}, 0)
-    setting.point.alpha[:] = setting.point.beta[:] = setting.point.scores[:] = 0.0
+    setting.point.values[:] = setting.point.scores[:] = 0.0
     assert all(setting.step(k, other)[1] == 0 for k, other in setting.pairs())
 
 
@@ -202,8 +224,11 @@ def test_from_zero_no_pair_moves_when_more_than_one_score_is_averaged():
 def test_the_largest_beta_apart_from_two(n_betas):
     rng = np.random.default_rng(n_betas)
     beta = rng.integers(0, 4, n_betas).astype(float)
-    betas = summarise(Point(np.ones(1), beta, np.zeros(1)))
+    problem = FORMULATIONS["TopPush"].problem(np.arange(n_betas + 1) == 0, 1.0, "hinge")
+    betas = summarise(Dual.of(problem), np.r_[1.0, beta])
     for j in range(n_betas):
         for k in range(-1, n_betas):
             rest = [value for i, value in enumerate(beta) if i not in (j, k)]
-            assert largest_apart_from(betas, j, k) == max(rest, default=0.0)
+            # Variable 0 is the alpha, and k = -1 stands for no second exception.
+            found = largest_apart_from(betas, j + 1, k + 1 if k >= 0 else -1)
+            assert found == max(rest, default=0.0)

@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from attop.kernels.functions import Gram, Kernel
-from attop.solvers.pairwise.steps import Dual, Point, best_partner, move, row_of
+from attop.solvers.pairwise.steps import Dual, Point, best_partner, move
 
 Vector = NDArray[np.float64]
 #: Order of the kernel blocks that bound the memory beside the cache.
@@ -110,12 +110,12 @@ class KernelColumns:
         total = 0.0
         for i in range(len(draws.variable)):
             k = first_variable(draws, i, partner)
-            column = self[row_of(dual, k)]
+            column = self[point.rows[k]]
             partner, step, gain = best_partner(dual, point, k, column, self.diagonal)
             if abs(step) > longest:
                 return partner, total, True
             if partner >= 0:
-                move(dual, point, k, partner, step, column, self[row_of(dual, partner)])
+                move(dual, point, k, partner, step, column, self[point.rows[partner]])
                 total += gain
         return partner, total, False
 
@@ -134,11 +134,11 @@ def _run_on_matrix(
     total = 0.0
     for i in range(len(draws.variable)):
         k = first_variable(draws, i, partner)
-        column = matrix[row_of(dual, k)]
+        column = matrix[point.rows[k]]
         partner, step, gain = best_partner(dual, point, k, column, diagonal)
         if abs(step) > longest:
             return partner, total, True
         if partner >= 0:
-            move(dual, point, k, partner, step, column, matrix[row_of(dual, partner)])
+            move(dual, point, k, partner, step, column, matrix[point.rows[partner]])
             total += gain
     return partner, total, False

@@ -14,7 +14,7 @@ from attop.objectives import certify, dual_value, primal_value, relative_gap
 from attop.problem import Family, Problem
 from attop.projections import project_patmat, project_topk
 from attop.solvers.pairwise.columns import Draws, KernelColumns
-from attop.solvers.pairwise.steps import Dual, Point, best_partner, row_of
+from attop.solvers.pairwise.steps import Dual, Point, best_partner
 from attop.solvers.solution import HistoryRecorder, Solution, Status
 
 Vector = NDArray[np.float64]
@@ -101,13 +101,13 @@ def solve(
                 descent.advance(min(check_every, limit - descent.n_steps), reuse_probability, rng)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    point = descent.point
-    certificate = certify(problem, gram, point.alpha, point.beta)
+    alpha, beta = descent.alpha.copy(), descent.beta.copy()
+    certificate = certify(problem, gram, alpha, beta)
     if status is Status.CONVERGED and not rule.satisfied(certificate.primal, certificate.dual):
         status = Status.PRECISION
     return Solution(
-        alpha=point.alpha,
-        beta=point.beta,
+        alpha=alpha,
+        beta=beta,
         status=status,
         history=recorder.finish(),
         n_iter=descent.n_steps,
@@ -165,12 +165,26 @@ class _Descent:
         coefficients = np.zeros(columns.n_samples)
         coefficients[problem.positives] = alpha
         coefficients[problem.competitors] -= beta
-        self.point = Point(alpha, beta, columns.combination(coefficients))
+        self.point = Point(
+            np.concatenate([alpha, beta]),
+            np.concatenate([problem.positives, problem.competitors]).astype(np.intp),
+            columns.combination(coefficients),
+        )
         self.n_variables = len(alpha) + len(beta)
         self.n_steps = 0
         self.unbounded = False
         self._partner = -1
         self._sweep_gain, self._sweep_steps = 0.0, 0
+
+    @property
+    def alpha(self) -> Vector:
+        """The present alphas."""
+        return self.point.values[: self.dual.n_alpha]
+
+    @property
+    def beta(self) -> Vector:
+        """The present betas."""
+        return self.point.values[self.dual.n_alpha :]
 
     def advance(self, n_steps: int, reuse_probability: float, rng: np.random.Generator) -> None:
         """Make `n_steps` steps."""
@@ -187,17 +201,15 @@ class _Descent:
 
     def objectives(self) -> tuple[float, float]:
         """Primal and dual value, from the scores as they are kept."""
-        alpha, beta, scores = self.point
-        if np.isinf(self.problem.C):
-            certificate = certify(self.problem, self.columns.gram, alpha, beta)
+        problem, scores = self.problem, self.point.scores
+        if np.isinf(problem.C):
+            certificate = certify(problem, self.columns.gram, self.alpha, self.beta)
             return certificate.primal, certificate.dual
         norm2 = float(
-            alpha @ scores[self.problem.positives] - beta @ scores[self.problem.competitors]
+            self.alpha @ scores[problem.positives] - self.beta @ scores[problem.competitors]
         )
-        return (
-            primal_value(self.problem, norm2, scores),
-            dual_value(self.problem, norm2, alpha, beta),
-        )
+        dual = dual_value(problem, norm2, self.alpha, self.beta)
+        return primal_value(problem, norm2, scores), dual
 
     def stalled(self, primal: float, dual: float) -> bool:
         """Whether the steps lead nowhere: neither those since the last look nor any other.
@@ -218,7 +230,7 @@ class _Descent:
 
     def _best_gain(self, k: int) -> float:
         """The gain of the best step of variable `k`."""
-        column = self.columns[row_of(self.dual, k)]
+        column = self.columns[self.point.rows[k]]
         return best_partner(self.dual, self.point, k, column, self.columns.diagonal)[2]
 
 

@@ -22,17 +22,19 @@ from attop.solvers.pairwise.rules import (
     beta_beta_tied,
 )
 
-TIED_CAP, PRICED_CAP = int(Family.TIED_CAP), int(Family.PRICED_CAP)
+PRICED_CAP, NORM = int(Family.PRICED_CAP), int(Family.NORM)
 #: Least curvature of a move, relative to the kernel's diagonal: duplicates, and a positive
 #: that is its own competitor, have none, and then the bounds decide how far the move goes.
 FLAT = 1e-12
 
 
 class Dual(NamedTuple):
-    """One problem as compiled code takes it: rows of the variables, and numbers."""
+    """One problem as compiled code takes it.
 
-    positives: NDArray[np.intp]
-    competitors: NDArray[np.intp]
+    Numbers only: a tuple of arrays would cost a count of references at each inner call.
+    """
+
+    n_alpha: int
     family: int
     K: int
     alpha_max: float
@@ -49,8 +51,7 @@ class Dual(NamedTuple):
         elif problem.family == Family.NORM:
             price = problem.norm_price
         return cls(
-            np.asarray(problem.positives, dtype=np.intp),
-            np.asarray(problem.competitors, dtype=np.intp),
+            len(problem.positives),
             int(problem.family),
             int(problem.K),
             float(problem.alpha_max),
@@ -61,10 +62,20 @@ class Dual(NamedTuple):
 
 
 class Point(NamedTuple):
-    """The dual variables, and the scores ``<w, phi>`` of all rows that belong to them."""
+    """The dual variables and what belongs to them.
 
-    alpha: NDArray[np.float64]
-    beta: NDArray[np.float64]
+    Attributes
+    ----------
+    values : ndarray of float64
+        The alphas, then the betas.
+    rows : ndarray of intp
+        Row of the kernel matrix of each variable.
+    scores : ndarray of float64
+        Scores ``<w, phi>`` of all rows of the kernel matrix.
+    """
+
+    values: NDArray[np.float64]
+    rows: NDArray[np.intp]
     scores: NDArray[np.float64]
 
 
@@ -81,7 +92,7 @@ class Betas(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def summarise(point: Point) -> Betas:
+def summarise(dual: Dual, values: NDArray[np.float64]) -> Betas:
     """Sum of the alphas, norm and three largest of the betas.
 
     Three, because a rule asks for the largest beta apart from up to two.
@@ -89,82 +100,81 @@ def summarise(point: Point) -> Betas:
     first, second = -1, -1
     largest, second_largest, third_largest = 0.0, 0.0, 0.0
     norm2 = 0.0
-    for j in range(len(point.beta)):
-        value = point.beta[j]
+    for v in range(dual.n_alpha, len(values)):
+        value = values[v]
         norm2 += value * value
         if first < 0 or value > largest:
             third_largest, second_largest, largest = second_largest, largest, value
-            second, first = first, j
+            second, first = first, v
         elif second < 0 or value > second_largest:
-            third_largest, second_largest, second = second_largest, value, j
+            third_largest, second_largest, second = second_largest, value, v
         elif value > third_largest:
             third_largest = value
-    total = point.alpha.sum()
+    total = values[: dual.n_alpha].sum()
     return Betas(total, norm2, first, second, largest, second_largest, third_largest)
 
 
 @njit(cache=True, nogil=True)
-def largest_apart_from(betas: Betas, j: int, k: int) -> float:
-    """The largest beta other than those numbered `j` and `k`; 0 if there is none."""
-    if betas.first not in (j, k):
+def largest_apart_from(betas: Betas, v: int, u: int) -> float:
+    """The largest beta other than the variables `v` and `u`; 0 if there is none."""
+    if betas.first != v and betas.first != u:
         return betas.largest
-    if betas.second not in (j, k):
+    if betas.second != v and betas.second != u:
         return betas.second_largest
     return betas.third_largest
 
 
 @njit(cache=True, nogil=True)
-def row_of(dual: Dual, v: int) -> int:
-    """Row of the kernel matrix of variable `v`."""
-    n_alpha = len(dual.positives)
-    return dual.positives[v] if v < n_alpha else dual.competitors[v - n_alpha]
-
-
-@njit(cache=True, nogil=True)
-def up_rate(dual: Dual, point: Point, v: int) -> float:
+def up_rate(dual: Dual, v: int, value: float, score: float) -> float:
     """Rate of the dual as ``w`` moves by ``phi_v``: an alpha rises, or a beta falls."""
-    n_alpha = len(dual.positives)
-    score = point.scores[row_of(dual, v)]
-    if v < n_alpha:
-        return 1.0 - score - dual.quadratic_alpha * point.alpha[v]
+    if v < dual.n_alpha:
+        return 1.0 - score - dual.quadratic_alpha * value
     return -dual.linear_beta - score
 
 
 @njit(cache=True, nogil=True)
 def pair_step(
-    dual: Dual, point: Point, betas: Betas, k: int, partner: int, distance2: float
+    dual: Dual,
+    betas: Betas,
+    k: int,
+    partner: int,
+    value_k: float,
+    value_partner: float,
+    slope: float,
+    distance2: float,
 ) -> tuple[float, float]:
     """Best step of the pair of variables `k` and `partner`, and its gain.
 
-    `distance2` is ``|phi_k - phi_l|^2``, positive.
+    `slope` is the up rate of `k` less that of `partner`, and `distance2` is
+    ``|phi_k - phi_partner|^2``, positive.
     """
-    n_alpha = len(dual.positives)
-    if k >= n_alpha and partner < n_alpha:
-        k, partner = partner, k
-    slope = up_rate(dual, point, k) - up_rate(dual, point, partner)
-    if partner < n_alpha:
+    if k >= dual.n_alpha and partner < dual.n_alpha:
+        k, partner, value_k, value_partner = partner, k, value_partner, value_k
+        slope = -slope
+    if partner < dual.n_alpha:
         curvature = distance2 + 2.0 * dual.quadratic_alpha
-        return alpha_alpha(slope, curvature, point.alpha[k], point.alpha[partner], dual.alpha_max)
-    beta_partner = point.beta[partner - n_alpha]
-    if k < n_alpha:
+        return alpha_alpha(slope, curvature, value_k, value_partner, dual.alpha_max)
+    if k < dual.n_alpha:
         curvature = distance2 + dual.quadratic_alpha
-        alpha, other = point.alpha[k], largest_apart_from(betas, partner - n_alpha, -1)
-        if dual.family == TIED_CAP:
-            return alpha_beta_tied(
-                slope, curvature, alpha, beta_partner, dual.alpha_max, other, betas.total, dual.K
+        if dual.family == NORM:
+            return alpha_beta_norm(
+                slope, curvature, value_k, value_partner, betas.norm2, dual.price
             )
+        other = largest_apart_from(betas, partner, -1)
         if dual.family == PRICED_CAP:
             return alpha_beta_priced(
-                slope, curvature, alpha, beta_partner, dual.alpha_max, other, dual.price
+                slope, curvature, value_k, value_partner, dual.alpha_max, other, dual.price
             )
-        return alpha_beta_norm(slope, curvature, alpha, beta_partner, betas.norm2, dual.price)
-    beta_k, slope = point.beta[k - n_alpha], -slope
-    if dual.family == TIED_CAP:
-        return beta_beta_tied(slope, distance2, beta_k, beta_partner, betas.total / dual.K)
+        return alpha_beta_tied(
+            slope, curvature, value_k, value_partner, dual.alpha_max, other, betas.total, dual.K
+        )
+    slope = -slope
+    if dual.family == NORM:
+        return beta_beta_norm(slope, distance2, value_k, value_partner, betas.norm2, dual.price)
     if dual.family == PRICED_CAP:
-        other = largest_apart_from(betas, k - n_alpha, partner - n_alpha)
-        return beta_beta_priced(slope, distance2, beta_k, beta_partner, other, dual.price)
-    return beta_beta_norm(slope, distance2, beta_k, beta_partner, betas.norm2, dual.price)
+        other = largest_apart_from(betas, k, partner)
+        return beta_beta_priced(slope, distance2, value_k, value_partner, other, dual.price)
+    return beta_beta_tied(slope, distance2, value_k, value_partner, betas.total / dual.K)
 
 
 @njit(cache=True, nogil=True)
@@ -180,18 +190,21 @@ def best_partner(
     `column` is the column of the kernel matrix that belongs to `k`.  The partner is -1
     where no step gains anything.
     """
-    betas = summarise(point)
-    row = row_of(dual, k)
+    values, rows, scores = point
+    betas = summarise(dual, values)
+    value_k, size_k = values[k], diagonal[rows[k]]
+    rate_k = up_rate(dual, k, value_k, scores[rows[k]])
     best, best_step, best_gain = -1, 0.0, 0.0
-    for partner in range(len(point.alpha) + len(point.beta)):
-        if partner == k:
+    for v in range(len(values)):
+        if v == k:
             continue
-        partner_row = row_of(dual, partner)
-        size = diagonal[row] + diagonal[partner_row]
-        distance2 = max(size - 2.0 * column[partner_row], FLAT * size, 1e-300)
-        step, gain = pair_step(dual, point, betas, k, partner, distance2)
+        row = rows[v]
+        size = size_k + diagonal[row]
+        distance2 = max(size - 2.0 * column[row], FLAT * size, 1e-300)
+        slope = rate_k - up_rate(dual, v, values[v], scores[row])
+        step, gain = pair_step(dual, betas, k, v, value_k, values[v], slope, distance2)
         if gain > best_gain:
-            best, best_step, best_gain = partner, step, gain
+            best, best_step, best_gain = v, step, gain
     return best, best_step, best_gain
 
 
@@ -206,20 +219,16 @@ def move(
     column_partner: NDArray[np.float64],
 ) -> None:
     """Make the step of the pair `k`, `partner`, in place."""
-    n_alpha = len(dual.positives)
-    if k >= n_alpha and partner < n_alpha:
-        k, partner, column_k, column_partner = partner, k, column_partner, column_k
-    # Steps that end at a bound must end there exactly, not an ulp beside it.
-    if k < n_alpha:
-        point.alpha[k] = min(max(point.alpha[k] + step, 0.0), dual.alpha_max)
-    else:
-        point.beta[k - n_alpha] = max(point.beta[k - n_alpha] + step, 0.0)
-    if partner < n_alpha:
-        point.alpha[partner] = min(max(point.alpha[partner] - step, 0.0), dual.alpha_max)
-    elif k < n_alpha:
-        point.beta[partner - n_alpha] = max(point.beta[partner - n_alpha] + step, 0.0)
-    else:
-        point.beta[partner - n_alpha] = max(point.beta[partner - n_alpha] - step, 0.0)
-    change = step if k < n_alpha else -step
+    same_kind = (k < dual.n_alpha) == (partner < dual.n_alpha)
+    _shift(dual, point.values, k, step)
+    _shift(dual, point.values, partner, -step if same_kind else step)
+    change = step if k < dual.n_alpha else -step
     for i in range(len(point.scores)):
         point.scores[i] += change * (column_k[i] - column_partner[i])
+
+
+@njit(cache=True, nogil=True)
+def _shift(dual: Dual, values: NDArray[np.float64], v: int, step: float) -> None:
+    """Change a variable; a step that ends at a bound ends there exactly."""
+    value = max(values[v] + step, 0.0)
+    values[v] = min(value, dual.alpha_max) if v < dual.n_alpha else value
