@@ -83,11 +83,11 @@ def solve(
         that the gap will not close.
     """
     _check_options(n_epochs, reuse_probability, check_every, gap_reduction)
+    recorder = HistoryRecorder()  # time begins before the kernel is computed
     rng = _generator(random_state)
     columns = KernelColumns(gram, cache_bytes)
     descent = _Descent(problem, columns, *_initial_point(problem, start, rng))
     limit = _step_limit(descent.n_variables, n_epochs, max_iter)
-    recorder = HistoryRecorder()
     rule = _StoppingRule(tol, gap_reduction)
     status = None
     try:
