@@ -32,8 +32,8 @@ format: $(INSTALLED)  ## Format the code and apply safe fixes
 demo: $(INSTALLED)  ## Compare all formulations on bundled data
 	$(BIN)/attop demo
 
-bench: $(INSTALLED_BENCH)  ## Run the benchmarks
-	@set -e; for script in benchmarks/bench_*.py; do \
+bench: $(INSTALLED_BENCH)  ## Run the benchmarks (benchmarks/bench_*.py)
+	@set -e; for script in $(wildcard benchmarks/bench_*.py); do \
 	  echo "== $$script"; $(BIN)/python "$$script"; \
 	done
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -52,13 +53,24 @@ def test_version_is_the_same_everywhere():
     assert f"version: {project['version']}" in citation
 
 
-def test_public_names_are_listed_once():
-    assert len(attop.__all__) == len(set(attop.__all__))
+PUBLIC_MODULES = ["attop", "attop.calibration", "attop.datasets", "attop.metrics", "attop.plotting"]
+PUBLIC_NAMES = [
+    (module, name)
+    for module in PUBLIC_MODULES
+    for name in import_module(module).__all__
+    if name != "__version__"
+]
 
 
-@pytest.mark.parametrize("name", [n for n in attop.__all__ if n != "__version__"])
-def test_public_name_resolves_and_is_documented(name):
-    public = getattr(attop, name)
+@pytest.mark.parametrize("module", PUBLIC_MODULES)
+def test_public_names_are_listed_once(module):
+    names = import_module(module).__all__
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC_NAMES)
+def test_public_name_resolves_and_is_documented(module, name):
+    public = getattr(import_module(module), name)
     # vars, not getattr: a class without a docstring would show that of its parent.
     own = vars(public).get("__doc__") if inspect.isclass(public) else public.__doc__
     assert own and own.strip()
