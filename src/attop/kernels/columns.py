@@ -85,7 +85,9 @@ class GaussianSource:
         self.samples.inner_products(rows, out)
         norms = self.samples.squared_norms
         gamma = self.dtype.type(self.gamma)
-        workers.over_rows(compiled.gaussian_minus_one, self.n_samples, out, norms[rows], norms, gamma)
+        workers.over_rows(
+            compiled.gaussian_minus_one, self.n_samples, out, norms[rows], norms, gamma
+        )
 
     def subset(self, rows):
         """The source restricted to `rows`."""
@@ -253,7 +255,12 @@ class ColumnStore:
         if nonzero.any():
             slots = self.slot_of_row[rows[nonzero]]
             self.workers.over_rows(
-                compiled.add_columns, self.source.n_samples, self.buffer, slots, weights[nonzero], out
+                compiled.add_columns,
+                self.source.n_samples,
+                self.buffer,
+                slots,
+                weights[nonzero],
+                out,
             )
 
     def add_product(self, rows, weights, out: NDArray[np.float64]) -> None:

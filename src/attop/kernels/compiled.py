@@ -58,7 +58,9 @@ def _gaussian_double(start, stop, block, norms_block, norms, gamma):
 def gaussian_minus_one(start, stop, block, norms_block, norms, gamma):
     """Turn inner products into ``exp(-gamma |x - x'|^2) - 1``, in place."""
     single = block.dtype == np.float32
-    (_gaussian_single if single else _gaussian_double)(start, stop, block, norms_block, norms, gamma)
+    (_gaussian_single if single else _gaussian_double)(
+        start, stop, block, norms_block, norms, gamma
+    )
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)

@@ -131,6 +131,8 @@ class _Rounds:
         n = state.store.source.n_samples
         if start is not None:
             state.set(*starts.feasible(state.problem, *start))
+            if state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
+                state.set(*starts.small(state.problem, random_state))
         elif n >= SUBSAMPLE_FROM and starts.worth_subsampling(state.problem):
             return self._begin_with_subsample(random_state)
         else:
@@ -251,6 +253,3 @@ def _correct_scores(state: State, certificate: Certificate) -> None:
     offset = float(np.median(certificate.scores - state.scores[rows]))
     state.scores += offset
     state.scores[rows] = certificate.scores
-
-
-

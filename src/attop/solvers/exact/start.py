@@ -37,7 +37,12 @@ def small(problem: Problem, random_state) -> Point:
         return alpha, beta
     some = rng.permutation(p)[:FEW]
     alpha[some] = min(0.5 * problem.C, 1.0)
-    least = problem.K if problem.family == Family.TIED_CAP else 4 * FEW
+    if problem.family == Family.TIED_CAP:
+        least = problem.K
+    else:
+        # Few betas make the price of their cap (or norm) exceed all gain, and the dual
+        # negative: from there ascent runs into zero.  From mtau / (1 + theta) on it is positive.
+        least = max(4 * FEW, int(np.ceil(2.0 * m * problem.tau / (1.0 + problem.theta))))
     # Other rows than those of the alphas first: with all samples competing, the same row
     # on both sides cancels.
     order = rng.permutation(m)

@@ -9,9 +9,7 @@ from attop import objectives
 from attop.kernels.columns import ColumnStore
 from attop.problem import Family, Problem
 from attop.solvers.exact.block import Block, Group, Terms
-from attop.solvers.exact.norm import solve_norm
-from attop.solvers.exact.pairs import solve_pairs
-from attop.solvers.exact.tied import solve_tied
+from attop.solvers.exact.subproblem import solve_subproblem
 
 
 class State:
@@ -141,16 +139,14 @@ class State:
         self.store.fetch(self.rows[chosen])
         block = self._block(chosen)
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
-        max_steps = 200 * len(chosen) + 10_000
+        outside = 0.0
         if self.problem.family == Family.NORM:
-            outside = self.value[self.n_alphas :] ** 2
-            outside[chosen[terms.n_alphas :] - self.n_alphas] = 0.0
-            steps, _ = solve_norm(block, float(np.sum(outside)), terms, tolerance, max_steps)
-            self._accept(chosen, block, self.cap)
-            return steps
-        tied = self.capped and self.problem.family == Family.TIED_CAP
-        solve = solve_tied if tied else solve_pairs
-        group, steps, _ = solve(block, self._group(chosen), terms, tolerance, max_steps)
+            squares = self.beta**2
+            squares[chosen[terms.n_alphas :] - self.n_alphas] = 0.0
+            outside = float(np.sum(squares))
+        group, steps = solve_subproblem(
+            block, self._group(chosen), terms, self.problem.family, outside, tolerance
+        )
         self._accept(chosen, block, group.cap)
         return steps
 

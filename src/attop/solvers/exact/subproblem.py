@@ -1,0 +1,59 @@
+"""Solves the subproblem on a block: pair moves, and Newton steps where those creep."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attop.problem import Family
+from attop.solvers.exact.block import Block, Group, Terms
+from attop.solvers.exact.newton import newton_steps
+from attop.solvers.exact.norm import solve_norm
+from attop.solvers.exact.pairs import solve_pairs
+from attop.solvers.exact.tied import solve_tied
+
+#: Pair moves and Newton steps take turns at most so often.
+TURNS = 60
+
+
+def solve_subproblem(
+    block: Block,
+    group: Group,
+    terms: Terms,
+    family: Family,
+    norm2_outside: float,
+    tolerance: float,
+) -> tuple[Group, int]:
+    """Maximise the dual over the block, in place.
+
+    Parameters
+    ----------
+    block, group, terms : Block, Group, Terms
+        The subproblem.
+    family : Family
+        The family of the dual.
+    norm2_outside : float
+        ``|beta|^2`` of the betas outside the block (`Family.NORM`).
+    tolerance : float
+        Largest violation of optimality that may remain.
+
+    Returns
+    -------
+    group : Group
+        The group at the solution.
+    steps : int
+        Pair moves taken.
+    """
+    budget = 4 * len(block.value) + 200
+    total = 0
+    for _ in range(TURNS):
+        if family == Family.NORM:
+            steps, violation = solve_norm(block, norm2_outside, terms, tolerance, budget)
+        elif family == Family.TIED_CAP and np.isfinite(group.cap):
+            group, steps, violation = solve_tied(block, group, terms, tolerance, budget)
+        else:
+            group, steps, violation = solve_pairs(block, group, terms, tolerance, budget)
+        total += steps
+        if violation <= tolerance or steps < budget:
+            break
+        group = newton_steps(block, group, terms, family, norm2_outside)
+    return group, total
