@@ -15,7 +15,9 @@ from conftest import PARAMETERS, two_clouds
 
 X, POSITIVE = two_clouds(20, 40, distance=1.5)
 Y = POSITIVE.astype(int)
-ESTIMATORS = [getattr(attop, name)(**parameters) for name, parameters in PARAMETERS.items()]
+ESTIMATORS = [
+    getattr(attop, name)(random_state=0, **parameters) for name, parameters in PARAMETERS.items()
+]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 
 
@@ -131,7 +133,7 @@ def test_a_kernel_that_is_not_positive_semi_definite():
     eigenvalues, vectors = np.linalg.eigh(K)
     spoilt = K - 3.0 * eigenvalues[-1] * np.outer(vectors[:, 0], vectors[:, 0])
     for kernel_matrix in (spoilt, -K):
-        model = TauFPL(kernel="precomputed", max_time=5)
+        model = TauFPL(random_state=0, kernel="precomputed", max_time=5)
         with pytest.warns(UserWarning, match="not positive semi-definite"):
             model.fit(kernel_matrix, Y)
         assert model.status_ is Status.NOT_PSD
@@ -141,14 +143,14 @@ def test_an_asymmetric_kernel():
     K = X @ X.T
     K[:, 0] += 5.0
     with pytest.warns(UserWarning, match="not positive semi-definite"):
-        TauFPL(kernel="precomputed", max_time=5).fit(K, Y)
+        TauFPL(random_state=0, kernel="precomputed", max_time=5).fit(K, Y)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_no_false_alarm_about_a_kernel_of_low_rank(dtype):
     """The zero eigenvalues of a Gram matrix come out negative by rounding."""
     K = (100.0 * X @ X.T).astype(dtype)
-    model = TauFPL(kernel="precomputed", C=0.01).fit(K, Y)
+    model = TauFPL(random_state=0, kernel="precomputed", C=0.01).fit(K, Y)
     assert model.status_ is Status.CONVERGED
 
 
@@ -200,7 +202,7 @@ def test_one_positive_among_many_negatives(estimator):
     y = np.zeros(len(X), dtype=int)
     y[np.argmax(X.sum(axis=1))] = 1
     if estimator.formulation.name == "TopPushK":
-        estimator = TopPushK(K=59)  # all the negatives
+        estimator = TopPushK(K=59, random_state=0)  # all the negatives
     model = clone(estimator).fit(X, y)
     assert model.status_ is Status.CONVERGED
     assert np.argmax(model.decision_function(X)) == np.argmax(y)
@@ -211,7 +213,7 @@ def test_one_negative_among_many_positives(estimator):
     y = np.ones(len(X), dtype=int)
     y[np.argmin(X.sum(axis=1))] = 0
     if estimator.formulation.name == "TopPushK":
-        estimator = TopPushK(K=1)
+        estimator = TopPushK(K=1, random_state=0)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The optimum of this", UserWarning)
         model = clone(estimator).fit(X, y)
@@ -235,7 +237,9 @@ def test_a_tau_for_which_K_would_be_zero_means_the_top_one(estimator_class):
 @pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
 def test_hard_margin_on_separable_data(estimator, surrogate):
     data, positive = two_clouds(10, 20, distance=8.0)
-    model = clone(estimator).set_params(C=np.inf, surrogate=surrogate, kernel="linear")
+    model = clone(estimator).set_params(
+        C=np.inf, surrogate=surrogate, random_state=0, kernel="linear"
+    )
     model.fit(data, positive)
     assert model.status_ is Status.CONVERGED
     assert np.min(model.decision_function(data[positive])) >= 1.0 - 0.02
@@ -250,7 +254,7 @@ def test_hard_margin_on_separable_data(estimator, surrogate):
 def test_hard_margin_on_data_that_is_not_separable(estimator, surrogate):
     contradictory = np.vstack([X[:15], X[:15]])
     y = np.repeat([0, 1], 15)
-    model = clone(estimator).set_params(C=np.inf, surrogate=surrogate, max_time=5)
+    model = clone(estimator).set_params(C=np.inf, surrogate=surrogate, random_state=0, max_time=5)
     with pytest.warns(ConvergenceWarning, match="not separable.*finite C"):
         model.fit(contradictory, y)
     assert model.status_ is Status.UNBOUNDED

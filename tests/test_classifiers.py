@@ -24,8 +24,15 @@ from oracle import solve_dual
 
 X, POSITIVE = two_clouds(30, 60, distance=1.5)
 Y = POSITIVE.astype(int)
-ESTIMATORS = [getattr(attop, name)(**parameters) for name, parameters in PARAMETERS.items()]
+ESTIMATORS = [
+    getattr(attop, name)(random_state=0, **parameters) for name, parameters in PARAMETERS.items()
+]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+
+
+def seeded(estimator_class, **parameters):
+    """An estimator that always takes the same path, so that models can be compared closely."""
+    return estimator_class(random_state=0, **parameters)
 
 
 @pytest.mark.filterwarnings("ignore:The optimum of this TopMeanK is w = 0:UserWarning")
@@ -41,6 +48,8 @@ def test_reference_optima(row):
         kernel=row["kernel"],
         gamma=1 / 34,
         tol=1e-6,
+        max_time=60,
+        random_state=0,
         **parameters,
     ).fit(data, y)
     assert model.dual_gap_ <= 1e-6
@@ -49,9 +58,9 @@ def test_reference_optima(row):
 
 @pytest.mark.parametrize("name, surrogate", CASES)
 def test_fit_reaches_the_optimum_of_the_oracle(name, surrogate):
-    model = getattr(attop, name)(surrogate=surrogate, gamma=0.3, tol=1e-6, **PARAMETERS[name]).fit(
-        X, Y
-    )
+    model = getattr(attop, name)(
+        surrogate=surrogate, gamma=0.3, tol=1e-6, random_state=0, **PARAMETERS[name]
+    ).fit(X, Y)
     problem = model.formulation.problem(POSITIVE, 1.0, surrogate, **PARAMETERS[name])
     optimum = solve_dual(problem, kernel_matrix(Gram(Kernel("rbf", gamma=0.3), X)))[2]
     assert model.status_ is Status.CONVERGED
@@ -119,11 +128,6 @@ def test_linear_kernel_is_its_coef(estimator):
     assert not hasattr(model, "coef_")
 
 
-def seeded(estimator_class, **parameters):
-    """An estimator that always takes the same path, so that models can be compared closely."""
-    return estimator_class(random_state=0, **parameters)
-
-
 def test_identities_between_formulations():
     top, top_1 = (seeded(c, **p).fit(X, Y) for c, p in [(TopPush, {}), (TopPushK, {"K": 1})])
     assert_allclose(top.decision_function(X), top_1.decision_function(X))
@@ -149,7 +153,7 @@ def test_precomputed_and_callable_kernels_are_the_rbf_kernel(estimator):
 
 @pytest.mark.parametrize("kernel", ["poly", "laplacian"])
 def test_other_kernels(kernel):
-    model = TauFPL(tau=0.1, kernel=kernel, degree=2, coef0=1.0).fit(X, Y)
+    model = seeded(TauFPL, tau=0.1, kernel=kernel, degree=2, coef0=1.0).fit(X, Y)
     assert model.status_ is Status.CONVERGED
     assert np.mean(model.predict(X)[Y == 0]) <= 0.2
 
@@ -158,8 +162,8 @@ def test_other_kernels(kernel):
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, sp.csc_matrix])
 def test_sparse_is_dense(kernel, form):
     data = np.where(np.abs(X) < 0.7, 0.0, X)
-    dense = TauFPL(tau=0.1, kernel=kernel, tol=1e-7).fit(data, Y)
-    sparse = TauFPL(tau=0.1, kernel=kernel, tol=1e-7).fit(form(data), Y)
+    dense = seeded(TauFPL, tau=0.1, kernel=kernel, tol=1e-7).fit(data, Y)
+    sparse = seeded(TauFPL, tau=0.1, kernel=kernel, tol=1e-7).fit(form(data), Y)
     assert sp.issparse(sparse.support_vectors_)
     assert_allclose(sparse.objective_, dense.objective_, rtol=1e-6)
     expected = dense.decision_function(data)
@@ -169,8 +173,8 @@ def test_sparse_is_dense(kernel, form):
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_single_precision_is_kept_and_gives_the_same_model(kernel):
-    single = TauFPL(tau=0.1, kernel=kernel).fit(X.astype(np.float32), Y)
-    double = TauFPL(tau=0.1, kernel=kernel).fit(X, Y)
+    single = seeded(TauFPL, tau=0.1, kernel=kernel).fit(X.astype(np.float32), Y)
+    double = seeded(TauFPL, tau=0.1, kernel=kernel).fit(X, Y)
     assert single.support_vectors_.dtype == np.float32
     assert double.support_vectors_.dtype == np.float64
     assert_allclose(single.objective_, double.objective_, rtol=2e-4)
@@ -277,7 +281,7 @@ def test_warm_start_needs_fewer_rounds_and_finds_the_same_optimum(estimator):
 
 def test_a_missed_tolerance_is_a_warning_that_states_the_gap():
     data, y = load_ionosphere(return_X_y=True)
-    model = PatMatNP(C=100.0, tol=1e-9, max_iter=1)
+    model = seeded(PatMatNP, C=100.0, tol=1e-9, max_iter=1)
     with pytest.warns(ConvergenceWarning, match=r"duality gap of \d.*max_iter"):
         model.fit(data, y)
     assert model.status_ is Status.MAX_ITER
@@ -285,7 +289,9 @@ def test_a_missed_tolerance_is_a_warning_that_states_the_gap():
     assert model.predict(data).shape == y.shape
 
 
-@pytest.mark.parametrize("estimator", [TopMeanK(tau=0.05), PatMat(tau=0.01, theta=1e6)])
+@pytest.mark.parametrize(
+    "estimator", [seeded(TopMeanK, tau=0.05), seeded(PatMat, tau=0.01, theta=1e6)]
+)
 def test_a_trivial_optimum_is_explained(estimator):
     twin = estimator.formulation.twin
     with pytest.warns(UserWarning, match=rf"is w = 0.*larger tau, or {twin}"):
