@@ -254,7 +254,7 @@ def test_hard_margin_on_separable_data(estimator, surrogate):
 def test_hard_margin_on_data_that_is_not_separable(estimator, surrogate):
     contradictory = np.vstack([X[:15], X[:15]])
     y = np.repeat([0, 1], 15)
-    model = clone(estimator).set_params(C=np.inf, surrogate=surrogate, random_state=0, max_time=5)
+    model = clone(estimator).set_params(C=np.inf, surrogate=surrogate, random_state=0, max_time=2)
     with pytest.warns(ConvergenceWarning, match="not separable.*finite C"):
         model.fit(contradictory, y)
     assert model.status_ is Status.UNBOUNDED
