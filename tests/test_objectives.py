@@ -184,6 +184,15 @@ def test_infeasible_by_rounding_is_reported_as_such(small_case):
     assert 0.0 < certify(problem, gram, alpha, beta).infeasibility < 1e-11
 
 
+def test_a_point_outside_the_constraints_certifies_nothing(small_case):
+    problem, gram = small_case
+    alpha, beta, _ = solve_dual(problem, kernel_matrix(gram))
+    assert certify(problem, gram, alpha, beta).certifies(1e-6)
+    unbalanced = certify(problem, gram, 1.001 * alpha, beta)
+    assert unbalanced.infeasibility > 1e-4
+    assert not unbalanced.certifies(np.inf)
+
+
 def test_a_negative_squared_norm_shows_an_indefinite_kernel():
     X, positive = two_clouds()
     problem = FORMULATIONS["TopPush"].problem(positive, 1.0, "hinge")

@@ -32,7 +32,7 @@ def final_status(gram: Gram, solution: Solution, support: NDArray[np.intp], tol:
         or is_indefinite(gram, support)
     ):
         return Status.NOT_PSD
-    if solution.certificate.gap <= tol:
+    if solution.certificate.certifies(tol):
         return Status.CONVERGED
     return Status.PRECISION if solution.status is Status.CONVERGED else solution.status
 

@@ -17,6 +17,8 @@ from attop.problem import Family, Problem
 from attop.surrogates import SURROGATES
 from attop.thresholds import surrogate_root, top_mean
 
+#: Relative violation of a constraint that passes for rounding.
+_FEASIBLE = 1e-8
 #: Left-out rows recomputed to test a hint.
 _SPOT_CHECKS = 48
 
@@ -51,6 +53,13 @@ class Certificate(NamedTuple):
     infeasibility: float
     rows: NDArray[np.intp]
     scores: NDArray[np.float64]
+
+    def certifies(self, tol: float) -> bool:
+        """Whether the dual point is feasible up to rounding and its gap at most `tol`.
+
+        The gap alone proves nothing: a point outside the constraints may exceed the optimum.
+        """
+        return self.gap <= tol and self.infeasibility <= _FEASIBLE
 
     @property
     def indefinite(self) -> bool:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import Any, Protocol, Self
 
 import joblib
 import numpy as np
@@ -44,8 +45,7 @@ class Workers:
             return
         edges = np.linspace(0, n, parts + 1).astype(np.int64)
         jobs = [
-            self._pool.submit(function, start, stop, *arguments)
-            for start, stop in zip(edges[:-1], edges[1:])
+            self._pool.submit(function, start, stop, *arguments) for start, stop in pairwise(edges)
         ]
         for job in jobs:
             job.result()
@@ -212,12 +212,22 @@ class ColumnStore:
         self._filled = 0
         self.n_computed = 0
 
+    def close(self) -> None:
+        """End the threads; the columns stay readable."""
+        self.workers.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
     def cached(self, rows) -> NDArray[np.bool_]:
         """Which of the columns `rows` are in the store."""
         return self.slot_of_row[rows] >= 0
 
     def fetch(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Slots of the columns `rows` (at most `capacity` distinct ones), computing what is missing."""
+        """Slots of the columns `rows`, at most `capacity` different ones; computes the missing."""
         self._clock += 1
         rows = np.asarray(rows, dtype=np.intp)
         present = self.slot_of_row[rows]

@@ -85,6 +85,9 @@ class Solution:
         Counts worth knowing, such as the number of kernel columns computed.
     certificate : Certificate
         The referee's view of `alpha` and `beta`, from `attop.objectives.certify`.
+    scores : ndarray of shape (n_samples,), optional
+        Scores of all rows of the kernel matrix, as precise as the solver keeps them; rows
+        that are no part of the problem are scored too.
     """
 
     alpha: NDArray[np.float64]
@@ -94,3 +97,4 @@ class Solution:
     n_iter: int
     stats: dict[str, float]
     certificate: Certificate
+    scores: NDArray[np.float64] | None = None

@@ -7,6 +7,6 @@
 * `pairs`, `tied`, `norm`: the compiled subproblems of the three families of duals.
 """
 
-from attop.solvers.exact.driver import solve
+from attop.solvers.exact.driver import open_columns, solve
 
-__all__ = ["solve"]
+__all__ = ["open_columns", "solve"]

@@ -59,6 +59,7 @@ def solve(
     start: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     random_state=None,
     verbose: int = 0,
+    columns: ColumnStore | None = None,
 ) -> Solution:
     """Solve the dual to a certified relative gap of `tol`.
 
@@ -82,24 +83,27 @@ def solve(
         Draws the subsample that large problems begin with.
     verbose : int
         Print a line per round.
+    columns : ColumnStore, optional
+        Columns of `gram` made by `open_columns`, to use and to add to: several fits on the
+        same samples share them.  `cache_bytes` is theirs then.
 
     Returns
     -------
     Solution
     """
     limits = Limits(max_iter, max_time)
-    double = gram.n_samples <= DOUBLE_UP_TO or tol < DOUBLE_BELOW
-    source = column_source(gram, np.float64 if double else np.float32)
-    workers = Workers()
+    store = open_columns(gram, tol, cache_bytes) if columns is None else columns
+    computed_before = store.n_computed
     try:
-        state = State(problem, ColumnStore(source, cache_bytes, workers))
+        state = State(problem, store)
         solver = _Rounds(state, limits, verbose)
         status = solver.begin(start, random_state)
         if status is None:
             status = solver.run(0.5 * tol)
         certificate, status = _certified(solver, gram, tol, status)
     finally:
-        workers.close()
+        if columns is None:
+            store.close()
     return Solution(
         alpha=state.alpha.copy(),
         beta=state.beta.copy(),
@@ -107,13 +111,24 @@ def solve(
         history=limits.recorder.finish(),
         n_iter=limits.rounds,
         stats={
-            "columns": float(state.store.n_computed),
+            "columns": float(store.n_computed - computed_before),
             "steps": float(solver.steps),
             "support": float(np.count_nonzero(state.value)),
             **solver.seconds,
         },
         certificate=certificate,
+        scores=state.scores,
     )
+
+
+def open_columns(gram: Gram, tol: float = 1e-4, n_bytes: int = 2 * 10**9) -> ColumnStore:
+    """A store for the columns of `gram`, precise enough for fits to the tolerance `tol`.
+
+    To be closed by its `close` method, or used as a context manager.
+    """
+    double = gram.n_samples <= DOUBLE_UP_TO or tol < DOUBLE_BELOW
+    source = column_source(gram, np.float64 if double else np.float32)
+    return ColumnStore(source, n_bytes, Workers())
 
 
 class _Rounds:
@@ -232,17 +247,16 @@ def _certified(
 
 
 def _certificate(state: State, gram: Gram) -> Certificate:
-    problem = state.problem
-    hints = {}
+    problem, source = state.problem, state.store.source
     # The linear kernel needs no hint, and its columns are those of centred samples.
-    if gram.kernel.name != "linear":
-        error = SINGLE_ERROR if state.store.source.dtype == np.float32 else 1e-12
-        scale = max(float(np.max(np.abs(state.store.source.diagonal))), 1.0)
-        hints = {
-            "scores": state.scores,
-            "score_error": error * scale * float(np.sum(state.value)),
-        }
-    return objectives.certify(problem, gram, state.alpha, state.beta, **hints)
+    if gram.kernel.name == "linear":
+        return objectives.certify(problem, gram, state.alpha, state.beta)
+    error = SINGLE_ERROR if source.dtype == np.float32 else 1e-12
+    scale = max(float(np.max(np.abs(source.diagonal))), 1.0)
+    bound = error * scale * float(np.sum(state.value))
+    return objectives.certify(
+        problem, gram, state.alpha, state.beta, scores=state.scores, score_error=bound
+    )
 
 
 def _correct_scores(state: State, certificate: Certificate) -> None:

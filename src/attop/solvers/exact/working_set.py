@@ -18,7 +18,7 @@ FREE = 768
 
 def choose(state: State, previous: NDArray[np.intp]) -> tuple[NDArray[np.intp], float]:
     """The variables of the next block and the largest violation over all variables."""
-    # Two variables of one sample share a column, so the bound counts only when columns do not all fit.
+    # Two variables of a sample share a column: the bound counts only if columns do not all fit.
     everything_fits = state.store.capacity >= state.store.source.n_samples
     limit = len(state.rows) if everything_fits else state.store.capacity
     rates = state.full_rates()
