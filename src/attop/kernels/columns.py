@@ -158,10 +158,13 @@ class Samples:
         """Centre dense samples and leave out features that do not vary; both change nothing."""
         if sp.issparse(X):
             return cls(sp.csr_array(X, dtype=dtype), dtype)
-        spread = np.ptp(X, axis=0) > 0
-        if not spread.all():
-            X = X[:, spread]
-        return cls(np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64), dtype=dtype), dtype)
+        varying = _varying_features(X)
+        if len(varying) < X.shape[1]:
+            X = X[:, varying]
+        mean = X.mean(axis=0, dtype=np.float64)
+        if X.dtype == dtype:
+            return cls(np.subtract(X, mean.astype(dtype), order="C"), dtype)
+        return cls(np.ascontiguousarray(X - mean, dtype=dtype), dtype)
 
     def inner_products(self, rows, out) -> None:
         """Write the inner products of sample ``rows[i]`` with all samples into ``out[i]``."""
@@ -290,6 +293,13 @@ class ColumnStore:
         diagonal = np.arange(len(rows))
         matrix[diagonal, diagonal] = self.source.diagonal[rows]
         return matrix
+
+
+def _varying_features(X: NDArray[Any]) -> NDArray[np.intp]:
+    """The features that are not the same in all samples."""
+    constant = np.flatnonzero(np.ptp(X[:256], axis=0) == 0)  # most features show at once
+    constant = constant[np.ptp(X[:, constant], axis=0) == 0]
+    return np.setdiff1d(np.arange(X.shape[1]), constant, assume_unique=True)
 
 
 def _parts(array: NDArray[Any], step: int):

@@ -15,7 +15,7 @@ from attop.objectives import Certificate
 from attop.problem import Problem
 from attop.solvers.exact import start as starts
 from attop.solvers.exact.state import State
-from attop.solvers.exact.working_set import choose
+from attop.solvers.exact.working_set import NEW_COLUMNS, adapted, choose
 from attop.solvers.solution import HistoryRecorder, Solution, Status
 
 #: Up to so many samples the columns are kept in double precision.
@@ -139,6 +139,7 @@ class _Rounds:
         self.steps = 0
         self.seconds: dict[str, float] = {}
         self.previous = np.empty(0, dtype=np.intp)
+        self.new_columns = NEW_COLUMNS
 
     def begin(self, start, random_state) -> Status | None:
         """Go to the starting point: the given one, that of a subsample, or a small one."""
@@ -175,14 +176,17 @@ class _Rounds:
         state, limits = self.state, self.limits
         idle = 0
         best_dual = -np.inf
+        hard_margin = not np.isfinite(state.problem.C)
         try:
             while True:
+                if hard_margin:
+                    state.rescale()
                 primal, dual, gap = state.objective()
                 limits.recorder.add(limits.rounds, primal, dual, gap)
                 self._report(primal, dual, gap)
                 if gap <= tol:
                     return Status.CONVERGED
-                if self._diverged():
+                if hard_margin and self._diverged():
                     return Status.UNBOUNDED
                 status = limits.reached()
                 if status is not None:
@@ -197,11 +201,15 @@ class _Rounds:
 
     def _round(self, idle: int) -> None:
         began = time.perf_counter()
-        chosen, violation = choose(self.state, self.previous)
+        chosen, violation = choose(self.state, self.previous, self.new_columns)
+        fresh = chosen[~self.state.store.cached(self.state.rows[chosen])]
         # After a round without progress the subproblem is solved more accurately.
         tolerance = max(violation, 0.0) * 10.0 ** -(1 + 2 * idle)
         self.steps += self.state.solve_block(chosen, tolerance)
         self.previous = chosen
+        if len(fresh):
+            useful = np.count_nonzero(self.state.value[fresh]) / len(fresh)
+            self.new_columns = adapted(self.new_columns, useful)
         self.limits.rounds += 1
         self.seconds["seconds_rounds"] = (
             self.seconds.get("seconds_rounds", 0.0) + time.perf_counter() - began
@@ -209,8 +217,6 @@ class _Rounds:
 
     def _diverged(self) -> bool:
         state = self.state
-        if np.isfinite(state.problem.C):
-            return False
         scale = max(float(np.max(state.store.source.diagonal)), 1.0)
         return float(np.sum(state.alpha)) * scale > DIVERGED
 
@@ -234,7 +240,7 @@ def _certified(
         certificate = _certificate(state, gram)
         spent = solver.seconds.get("seconds_certificate", 0.0)
         solver.seconds["seconds_certificate"] = spent + time.perf_counter() - began
-        if certificate.gap <= tol and status not in (Status.INTERRUPTED, Status.UNBOUNDED):
+        if certificate.certifies(tol) and status not in (Status.INTERRUPTED, Status.UNBOUNDED):
             return certificate, Status.CONVERGED
         if status != Status.CONVERGED or attempt == 3:
             break

@@ -94,7 +94,7 @@ def _with_cap(block, group, free, gradient, hessian, equations, extra, slope) ->
 def _direction(system: System) -> NDArray[np.float64] | None:
     """The maximiser of the quadratic on the equations, slightly regularised."""
     hessian, A = system.hessian, system.equations
-    A = A[np.any(A[:, : len(system.free)] != 0.0, axis=1)]
+    A = A[np.any(A != 0.0, axis=1)]
     ridge = 1e-11 * max(float(np.trace(hessian)) / len(hessian), 1e-300)
     hessian = hessian + ridge * np.eye(len(hessian))
     try:

@@ -114,6 +114,16 @@ class State:
         primal = objectives.feasible_primal(problem, w_norm2, self.scores)
         return primal, dual, objectives.relative_gap(primal, dual)
 
+    def rescale(self) -> None:
+        """With C infinite every multiple of a point is feasible: go to the best one."""
+        w_norm2 = float(np.dot(self.signs * self.value, self.scores[self.rows]))
+        linear = objectives.dual_value(self.problem, 0.0, self.alpha, self.beta)
+        if linear > 0.0 and w_norm2 > 0.0 and np.isfinite(linear / w_norm2):
+            multiple = linear / w_norm2
+            for array in (self.value, self.scores):
+                array *= multiple
+            self.cap *= multiple
+
     def terms(self, n_alphas: int) -> Terms:
         """The numbers of the subproblem."""
         problem = self.problem

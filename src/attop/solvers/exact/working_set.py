@@ -10,14 +10,26 @@ from attop.solvers.exact.state import State
 
 #: Variables chosen for their violation.
 VIOLATORS = 512
-#: Of these, at most so many whose columns must be computed.
-NEW_COLUMNS = 256
+#: Of these, at first at most so many whose columns must be computed; bounds of that number.
+NEW_COLUMNS, LEAST_NEW, MOST_NEW = 256, 96, 512
 #: Free variables with a column at hand that join; without them rounds multiply.
 FREE = 768
 
 
-def choose(state: State, previous: NDArray[np.intp]) -> tuple[NDArray[np.intp], float]:
-    """The variables of the next block and the largest violation over all variables."""
+def choose(
+    state: State, previous: NDArray[np.intp], new_columns: int = NEW_COLUMNS
+) -> tuple[NDArray[np.intp], float]:
+    """The variables of the next block and the largest violation over all variables.
+
+    Parameters
+    ----------
+    state : State
+        The point.
+    previous : ndarray
+        The variables of the last block, of which some stay.
+    new_columns : int
+        How many columns may be computed for the new block.
+    """
     # Two variables of a sample share a column: the bound counts only if columns do not all fit.
     everything_fits = state.store.capacity >= state.store.source.n_samples
     limit = len(state.rows) if everything_fits else state.store.capacity
@@ -27,7 +39,7 @@ def choose(state: State, previous: NDArray[np.intp]) -> tuple[NDArray[np.intp], 
         return np.arange(total), _violation(state, rates)
     quota = min(VIOLATORS, limit // 2)
     kinds, level = _kinds(state, rates)
-    chosen = _violators(state, kinds, quota)
+    chosen = _violators(state, kinds, quota, min(new_columns, quota))
     company = [_blockers(state, quota // 8), _free(state, rates, level)]
     company.append(previous[state.value[previous] > 0.0][: quota // 2])
     known = np.concatenate(company)
@@ -35,6 +47,15 @@ def choose(state: State, previous: NDArray[np.intp]) -> tuple[NDArray[np.intp], 
     merged = np.concatenate([chosen, known])
     _, first = np.unique(merged, return_index=True)
     return np.sort(merged[np.sort(first)][:limit]), _violation(state, rates)
+
+
+def adapted(new_columns: int, useful: float) -> int:
+    """How many new columns to allow next, when the share `useful` of the last was of use."""
+    if useful > 0.9:
+        return min(2 * new_columns, MOST_NEW)
+    if useful < 0.6:
+        return max(new_columns // 2, LEAST_NEW)
+    return new_columns
 
 
 def _can_rise(state: State) -> NDArray[np.bool_]:
@@ -94,16 +115,25 @@ def _kinds(state: State, rates):
     return kinds, level
 
 
-def _violators(state: State, kinds, quota: int) -> NDArray[np.intp]:
-    """The worst of each kind, with a bound on those whose columns are not at hand."""
-    share, new = quota // len(kinds), min(NEW_COLUMNS, quota // 2) // len(kinds)
-    chosen = []
+def _violators(state: State, kinds, quota: int, new: int) -> NDArray[np.intp]:
+    """The worst of each kind, with a bound on those whose columns are not at hand.
+
+    Each kind has its share of the bound; what it leaves goes to the worst of all kinds.
+    """
+    share = quota // len(kinds)
+    chosen, unknown, severity = [], [], []
     for violation in kinds:
-        worst = _largest(violation, share)
+        worst = _largest(violation, quota)
         worst = worst[violation[worst] > 0.0]
         known = state.store.cached(state.rows[worst])
-        chosen += [worst[known], worst[~known][:new]]
-    return np.unique(np.concatenate(chosen))
+        chosen.append(worst[known][:share])
+        fresh = worst[~known]
+        chosen.append(fresh[: new // len(kinds)])
+        unknown.append(fresh[new // len(kinds) :])
+        severity.append(violation[unknown[-1]])
+    left = new - sum(len(fresh) for fresh in chosen[1::2])
+    rest = np.concatenate(unknown)[np.argsort(-np.concatenate(severity), kind="stable")]
+    return np.unique(np.concatenate([*chosen, rest[: max(left, 0)]]))
 
 
 def _blockers(state: State, count: int) -> NDArray[np.intp]:
