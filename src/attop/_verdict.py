@@ -21,6 +21,7 @@ _ADVICE = {
     Status.UNBOUNDED: "Use a finite C.",
     Status.MAX_ITER: "Use a larger max_iter or tol.",
     Status.MAX_TIME: "Use a larger max_time or tol.",
+    Status.STALLED: 'Use solver="exact", or scale the features.',
 }
 
 

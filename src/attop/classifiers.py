@@ -67,7 +67,8 @@ default="rbf"
         Whether to start from the dual variables of the previous fit, where it had as many
         positives and competitors.
     pos_label : label, default=None
-        The positive class; ``classes_[1]`` if None.
+        The positive class; the larger of the two labels if None.  Metrics that know no
+        ``pos_label``, such as scikit-learn's ROC AUC, always take the larger one.
     random_state : int, RandomState or None, default=None
         Seed of what the solver draws at random.
     verbose : int, default=0
@@ -76,7 +77,7 @@ default="rbf"
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The labels, in order.
+        The labels, the positive one last.
     pos_label_ : label
         The positive one.
     support_ : ndarray of shape (n_SV,)
@@ -185,16 +186,17 @@ default="rbf"
     def predict(self, X) -> NDArray[Any]:
         """The positive class where the score reaches the threshold, the other elsewhere."""
         positive = self.decision_function(X) >= 0.0
-        negative_label = self.classes_[self.classes_ != self.pos_label_][0]
-        return np.where(positive, self.pos_label_, negative_label).astype(self.classes_.dtype)
+        return self.classes_[positive.astype(np.intp)]
 
     def _check_training_data(self, X, y) -> tuple[Any, NDArray[np.bool_]]:
         """X as it is used, and which samples are positive; sets the classes."""
         X, y = self._check_samples(X, y)
         if self.kernel == "precomputed":
             checks.check_square(X)
-        self.classes_ = checks.check_two_classes(y)
-        self.pos_label_ = checks.check_pos_label(self, self.classes_)
+        labels = checks.check_two_classes(y)
+        self.pos_label_ = checks.check_pos_label(self, labels)
+        # Positive last: scikit-learn takes a high decision function for a vote for classes_[1].
+        self.classes_ = labels if labels[1] == self.pos_label_ else labels[::-1]
         return X, y == self.pos_label_
 
     def _check_samples(self, X, y="no_validation", reset: bool = True):
