@@ -27,6 +27,8 @@ _ADVICE = {
 
 def final_status(gram: Gram, solution: Solution, support: NDArray[np.intp], tol: float) -> Status:
     """How the fit ended; the certificate has the last word."""
+    if solution.status is Status.UNBOUNDED:
+        return solution.status  # and |w|^2 is a difference of huge numbers, of any sign
     if (
         solution.status is Status.NOT_PSD
         or solution.certificate.indefinite
