@@ -178,10 +178,12 @@ def nemenyi_test(scores: ArrayLike) -> NDArray[np.float64]:
     table = _check_scores(scores, "nemenyi_test")
     n, k = table.shape
     ranks = average_ranks(table)
-    distances = np.abs(ranks[:, None] - ranks) / _standard_error(k, n)
-    pvalues = stats.studentized_range.sf(distances * np.sqrt(2), k, np.inf)
-    np.fill_diagonal(pvalues, 1.0)
-    return np.clip(pvalues, 0.0, 1.0)
+    i, j = np.triu_indices(k, 1)
+    distances = np.abs(ranks[i] - ranks[j]) / _standard_error(k, n)
+    pvalues = np.ones((k, k))
+    pvalues[i, j] = stats.studentized_range.sf(distances * np.sqrt(2), k, np.inf).clip(0.0, 1.0)
+    pvalues[j, i] = pvalues[i, j]
+    return pvalues
 
 
 def wilcoxon_holm_test(scores: ArrayLike) -> NDArray[np.float64]:
