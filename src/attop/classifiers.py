@@ -231,9 +231,8 @@ default="rbf"
         gamma = checks.gamma_value(self.gamma, X)
         return Kernel(self.kernel, gamma, float(self.degree), float(self.coef0))
 
-    def _solve(self, problem: Problem, gram: Gram) -> Solution:
+    def _solve(self, problem: Problem, gram: Gram, start=None, **options) -> Solution:
         """Run the solver, from the previous dual variables where asked and possible."""
-        start = None
         if self.warm_start and hasattr(self, "alpha_"):
             sizes = len(self.alpha_), len(self.beta_)
             if sizes == (len(problem.positives), len(problem.competitors)):
@@ -249,6 +248,7 @@ default="rbf"
             random_state=self.random_state,
             verbose=self.verbose,
             **(self.solver_options or {}),
+            **options,
         )
 
     def _store(self, problem: Problem, gram: Gram, solution: Solution) -> None:
