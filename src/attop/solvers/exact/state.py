@@ -19,8 +19,8 @@ class State:
 
     Attributes
     ----------
-    value : ndarray
-        Alphas, then betas.
+    value, signs : ndarray
+        Alphas, then betas; +1 for alphas, -1 for betas.
     scores : ndarray of shape (n_samples,)
         ``s = K (alpha - beta)``.
     cap : float
@@ -36,13 +36,14 @@ class State:
         self.n_alphas = len(problem.positives)
         self.rows = np.concatenate([problem.positives, problem.competitors])
         self.is_alpha = np.arange(len(self.rows)) < self.n_alphas
+        self.signs = np.where(self.is_alpha, 1.0, -1.0)
         self.value = np.zeros(len(self.rows))
         self.member = np.zeros(len(self.rows), dtype=bool)
         self.scores = np.zeros(store.source.n_samples)
         self.group_column = np.zeros(store.source.n_samples)
-        self.capped = problem.family == Family.PRICED_CAP or (
-            problem.family == Family.TIED_CAP and problem.K > 1
-        )
+        # With K = 1 the cap is the sum of all betas, and never binds.
+        self.tied = problem.family == Family.TIED_CAP and problem.K > 1
+        self.capped = self.tied or problem.family == Family.PRICED_CAP
         self.cap = 0.0 if self.capped else np.inf
 
     @property
@@ -55,17 +56,11 @@ class State:
         """The betas (a view)."""
         return self.value[self.n_alphas :]
 
-    @property
-    def signs(self) -> NDArray[np.float64]:
-        """+1 for alphas, -1 for betas."""
-        return np.where(self.is_alpha, 1.0, -1.0)
-
     def set(self, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> None:
         """Go to a feasible point; scores and group are computed from the kernel columns."""
         self.alpha[:], self.beta[:] = alpha, beta
         if self.capped:
-            tied = self.problem.family == Family.TIED_CAP
-            self.cap = float(np.sum(alpha)) / self.problem.K if tied else float(np.max(beta))
+            self.cap = float(np.sum(alpha)) / self.problem.K if self.tied else float(np.max(beta))
             self._find_members()
         support = np.flatnonzero(self.value)
         weights = self.signs[support] * self.value[support]
@@ -82,7 +77,7 @@ class State:
 
     def _find_members(self) -> None:
         close = ~self.is_alpha & (self.value >= self.cap * (1.0 - 1e-10))
-        if self.problem.family == Family.TIED_CAP and close.sum() > self.problem.K:
+        if self.tied and close.sum() > self.problem.K:
             candidates = np.flatnonzero(close)
             close[candidates[self.problem.K :]] = False
         self.member[:] = close
@@ -91,8 +86,9 @@ class State:
     def rates(self) -> NDArray[np.float64]:
         """Gain rate of each variable moving up."""
         problem = self.problem
-        linear = np.where(self.is_alpha, 1.0, -problem.linear_beta)
-        rates = linear - self.scores[self.rows]
+        rates = -self.scores[self.rows]
+        rates[: self.n_alphas] += 1.0
+        rates[self.n_alphas :] -= problem.linear_beta
         if problem.quadratic_alpha:
             rates[: self.n_alphas] -= problem.quadratic_alpha * self.alpha
         return rates

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.problem import Family
 from attop.solvers.exact.state import State
 
 #: Variables chosen for their violation.
@@ -16,10 +17,46 @@ NEW_COLUMNS, LEAST_NEW, MOST_NEW = 256, 96, 512
 FREE = 768
 
 
+class Kind(NamedTuple):
+    """The variables of one kind (alphas or betas) that can move, and their common rate.
+
+    Attributes
+    ----------
+    first : number of the first variable of this kind.
+    rates : gain rates of moving up.
+    rises, falls : which can move up, which down.
+    level : the rate of the free ones, as far as they agree yet.
+    """
+
+    first: int
+    rates: NDArray[np.float64]
+    rises: NDArray[np.bool_]
+    falls: NDArray[np.bool_]
+    level: float
+
+    def violators(self, upwards: bool, most: int):
+        """Those on the wrong side of the level, worst first: variables and violations."""
+        side = self.rises & (self.rates > self.level)
+        if not upwards:
+            side = self.falls & (self.rates < self.level)
+        which = np.flatnonzero(side)
+        violation = np.abs(self.rates[which] - self.level)
+        worst = _largest(violation, most)
+        return self.first + which[worst], violation[worst]
+
+    def highest(self) -> float:
+        """Largest rate of what can rise."""
+        return float(np.max(self.rates, where=self.rises, initial=-np.inf))
+
+    def lowest(self) -> float:
+        """Smallest rate of what can fall."""
+        return float(np.min(self.rates, where=self.falls, initial=np.inf))
+
+
 def choose(
     state: State, previous: NDArray[np.intp], new_columns: int = NEW_COLUMNS
 ) -> tuple[NDArray[np.intp], float]:
-    """The variables of the next block and the largest violation over all variables.
+    """The variables of the next block, in order, and the largest violation over all variables.
 
     Parameters
     ----------
@@ -33,20 +70,18 @@ def choose(
     # Two variables of a sample share a column: the bound counts only if columns do not all fit.
     everything_fits = state.store.capacity >= state.store.source.n_samples
     limit = len(state.rows) if everything_fits else state.store.capacity
-    rates = state.full_rates()
-    total = len(rates)
-    if total <= min(1024, limit):
-        return np.arange(total), _violation(state, rates)
+    kinds = _kinds(state)
+    violation = _violation(kinds, tied=state.tied)
+    if len(state.rows) <= min(1024, limit):
+        return np.arange(len(state.rows)), violation
     quota = min(VIOLATORS, limit // 2)
-    kinds, level = _kinds(state, rates)
     chosen = _violators(state, kinds, quota, min(new_columns, quota))
-    company = [_blockers(state, quota // 8), _free(state, rates, level)]
-    company.append(previous[state.value[previous] > 0.0][: quota // 2])
-    known = np.concatenate(company)
+    stay = previous[state.value[previous] > 0.0][: quota // 2]
+    known = np.concatenate([_blockers(state, quota // 8), _free(state, kinds), stay])
     known = known[state.store.cached(state.rows[known])]
     merged = np.concatenate([chosen, known])
     _, first = np.unique(merged, return_index=True)
-    return np.sort(merged[np.sort(first)][:limit]), _violation(state, rates)
+    return np.sort(merged[np.sort(first)][:limit]), violation
 
 
 def adapted(new_columns: int, useful: float) -> int:
@@ -58,105 +93,84 @@ def adapted(new_columns: int, useful: float) -> int:
     return new_columns
 
 
-def _can_rise(state: State) -> NDArray[np.bool_]:
-    """Which variables can move up: alphas below their bound, positive betas."""
-    return np.where(state.is_alpha, state.value < state.problem.alpha_max, state.value > 0.0)
+def _kinds(state: State) -> tuple[Kind, Kind]:
+    """Alphas and betas with what they can do and their levels."""
+    n, rates, value = state.n_alphas, state.full_rates(), state.value
+    alpha_rates, beta_rates = rates[:n], rates[n:]
+    alpha_rises, alpha_falls = value[:n] < state.problem.alpha_max, value[:n] > 0.0
+    beta_rises, beta_falls = value[n:] > 0.0, ~state.member[n:]
+    alpha_free = alpha_rates[alpha_rises & alpha_falls]
+    beta_free = beta_rates[beta_rises & beta_falls]
+    alphas = Kind(0, alpha_rates, alpha_rises, alpha_falls, 0.0)
+    betas = Kind(n, beta_rates, beta_rises, beta_falls, 0.0)
+    if not state.tied:
+        level = _level([alphas, betas], np.concatenate([alpha_free, beta_free]))
+        return alphas._replace(level=level), betas._replace(level=level)
+    # A free alpha has the score 1 + t, and the betas say what t is: the mean of their scores.
+    total = float(np.sum(state.beta))
+    threshold = float(np.dot(state.beta, -beta_rates)) / total if total > 0.0 else 0.0
+    return alphas._replace(level=-threshold), betas._replace(level=_level([betas], beta_free))
 
 
-def _can_fall(state: State) -> NDArray[np.bool_]:
-    """Which variables can move down: positive alphas, betas below the cap."""
-    return np.where(state.is_alpha, state.value > 0.0, ~state.member)
+def _level(kinds: list[Kind], free: NDArray[np.float64]) -> float:
+    """The common rate of the free variables; between the extremes where there are none."""
+    if len(free):
+        return float(np.mean(free))
+    most = max(kind.highest() for kind in kinds)
+    least = min(kind.lowest() for kind in kinds)
+    return 0.5 * (most + least) if np.isfinite(most) and np.isfinite(least) else 0.0
 
 
-def _violation(state: State, rates: NDArray[np.float64]) -> float:
-    """Spread of the rates between what can rise and what can fall, the larger of both kinds."""
-    rises, falls = _can_rise(state), _can_fall(state)
-    parts = [np.ones(len(rates), dtype=bool)]
-    if state.capped and state.problem.family == Family.TIED_CAP:
-        parts = [state.is_alpha, ~state.is_alpha]
-    spreads = [
-        np.max(rates, where=part & rises, initial=-np.inf)
-        - np.min(rates, where=part & falls, initial=np.inf)
-        for part in parts
-    ]
-    return float(max(spreads))
-
-
-def _level(state: State, rates, part) -> float:
-    """The common rate of the free variables of a kind, as far as they agree yet."""
-    free = part & _can_rise(state) & _can_fall(state)
-    if free.any():
-        return float(np.mean(rates[free]))
-    most = np.max(rates, where=part & _can_rise(state), initial=-np.inf)
-    least = np.min(rates, where=part & _can_fall(state), initial=np.inf)
-    return float(0.5 * (most + least)) if np.isfinite(most) and np.isfinite(least) else 0.0
-
-
-def _kinds(state: State, rates):
-    """For each kind of move, how much each variable violates; and each variable's level."""
-    rises, falls = _can_rise(state), _can_fall(state)
-    everything = np.ones(len(rates), dtype=bool)
-    parts = [everything]
-    if state.capped and state.problem.family == Family.TIED_CAP:
-        parts = [state.is_alpha, ~state.is_alpha]
-    level = np.empty(len(rates))
-    kinds = []
-    for part in parts:
-        level[part] = _level(state, rates, part)
-    if len(parts) == 2:
-        # A free alpha has the score 1 + t, and the betas say what t is: the mean of their scores.
-        total = np.sum(state.beta)
-        if total > 0.0:
-            threshold = np.dot(state.beta, state.scores[state.problem.competitors]) / total
-            level[: state.n_alphas] = -threshold
-    for part in parts:
-        kinds.append(np.where(part & rises, rates - level, 0.0))
-        kinds.append(np.where(part & falls, level - rates, 0.0))
-    return kinds, level
+def _violation(kinds: tuple[Kind, Kind], tied: bool) -> float:
+    """Spread of the rates between what can rise and what can fall."""
+    if tied:
+        return max(kind.highest() - kind.lowest() for kind in kinds)
+    return max(kind.highest() for kind in kinds) - min(kind.lowest() for kind in kinds)
 
 
 def _violators(state: State, kinds, quota: int, new: int) -> NDArray[np.intp]:
-    """The worst of each kind, with a bound on those whose columns are not at hand.
+    """The worst of each kind and direction, at most `new` without a column at hand.
 
-    Each kind has its share of the bound; what it leaves goes to the worst of all kinds.
+    Each has its share; what some leave goes to the worst of the others.
     """
-    share = quota // len(kinds)
-    chosen, unknown, severity = [], [], []
-    for violation in kinds:
-        worst = _largest(violation, quota)
-        worst = worst[violation[worst] > 0.0]
-        known = state.store.cached(state.rows[worst])
-        chosen.append(worst[known][:share])
-        fresh = worst[~known]
-        chosen.append(fresh[: new // len(kinds)])
-        unknown.append(fresh[new // len(kinds) :])
-        severity.append(violation[unknown[-1]])
-    left = new - sum(len(fresh) for fresh in chosen[1::2])
-    rest = np.concatenate(unknown)[np.argsort(-np.concatenate(severity), kind="stable")]
-    return np.unique(np.concatenate([*chosen, rest[: max(left, 0)]]))
+    moves = [kind.violators(upwards, quota) for kind in kinds for upwards in (True, False)]
+    chosen = []
+    for at_hand, bound in ((True, quota), (False, new)):
+        first, rest, severity, share = [], [], [], bound // len(moves)
+        for which, violation in moves:
+            fits = state.store.cached(state.rows[which]) == at_hand
+            first.append(which[fits][:share])
+            rest.append(which[fits][share:])
+            severity.append(violation[fits][share:])
+        left = bound - sum(len(part) for part in first)
+        order = np.argsort(-np.concatenate(severity), kind="stable")
+        chosen += [*first, np.concatenate(rest)[order[: max(left, 0)]]]
+    return np.unique(np.concatenate(chosen))
 
 
 def _blockers(state: State, count: int) -> NDArray[np.intp]:
     """The largest betas below the cap: the group cannot pass them."""
     if not state.capped:
         return np.empty(0, dtype=np.intp)
-    below = np.where(~state.is_alpha & ~state.member, state.value, 0.0)
-    largest = _largest(below, count)
-    return largest[below[largest] > 0.0]
+    below = np.flatnonzero((state.beta > 0.0) & ~state.member[state.n_alphas :])
+    return state.n_alphas + below[_largest(state.beta[below], count)]
 
 
-def _free(state: State, rates, level) -> NDArray[np.intp]:
+def _free(state: State, kinds: tuple[Kind, Kind]) -> NDArray[np.intp]:
     """Free variables with a column at hand, those farthest from their level first."""
-    free = np.flatnonzero(_can_rise(state) & _can_fall(state) & (state.value > 0.0))
-    free = free[state.store.cached(state.rows[free])]
-    order = np.argsort(-np.abs(rates[free] - level[free]), kind="stable")
-    return free[order[:FREE]]
+    which, distance = [], []
+    for kind in kinds:
+        free = np.flatnonzero(kind.rises & kind.falls)
+        free = free[state.store.cached(state.rows[kind.first + free])]
+        which.append(kind.first + free)
+        distance.append(np.abs(kind.rates[free] - kind.level))
+    return np.concatenate(which)[_largest(np.concatenate(distance), FREE)]
 
 
 def _largest(values: NDArray[np.float64], count: int) -> NDArray[np.intp]:
     """Indices of the `count` largest values, largest first."""
-    count = min(count, len(values))
-    if count == 0:
-        return np.empty(0, dtype=np.intp)
-    top = np.argpartition(values, len(values) - count)[len(values) - count :]
+    if len(values) > count:
+        top = np.argpartition(values, len(values) - count)[len(values) - count :]
+    else:
+        top = np.arange(len(values))
     return top[np.argsort(-values[top], kind="stable")]
