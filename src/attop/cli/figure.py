@@ -81,7 +81,7 @@ def solve_all(
     from attop.datasets import load_ionosphere
     from attop.formulations import FORMULATIONS
     from attop.kernels.functions import Gram, Kernel
-    from attop.solvers import exact, gradient, pairwise
+    from attop.solvers import exact, pairwise, primal
 
     X, y = load_ionosphere(return_X_y=True)
     positive = y == 1
@@ -95,5 +95,7 @@ def solve_all(
     return {
         "exact": exact.solve(problem, gram, **options).history,
         "paper's coordinate descent": pairwise.solve(problem, gram, **options).history,
-        "gradient descent on the primal": gradient.solve(problem, X, max_iter=2000).history,
+        "gradient descent on the primal": primal.solve(
+            problem, gram, method="subgradient", max_iter=2000, **options
+        ).history,
     }

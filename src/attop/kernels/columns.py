@@ -2,9 +2,9 @@
 
 A column source computes columns of the training kernel matrix; `ColumnStore` keeps
 them.  The dual variables of every formulation sum to zero with their signs, so a
-constant added to the kernel, or a shift of the origin of a linear kernel, changes no
-difference of scores.  The sources use that freedom for accuracy in single precision:
-samples are centred, and the Gaussian kernel is stored as ``k - 1``.
+constant added to the kernel changes no difference of scores: the Gaussian kernel is stored
+as ``k - 1``, which keeps more digits in single precision.  For the same reason its samples
+are centred.
 """
 
 from __future__ import annotations
@@ -94,23 +94,6 @@ class GaussianSource:
         return GaussianSource(self.samples.subset(rows), self.gamma)
 
 
-class LinearSource:
-    """Inner products of centred samples."""
-
-    def __init__(self, samples: Samples) -> None:
-        self.samples = samples
-        self.n_samples, self.dtype = samples.n_samples, samples.dtype
-        self.diagonal = samples.squared_norms.astype(np.float64)
-
-    def compute(self, rows, out, workers) -> None:
-        """Write column ``rows[i]`` into ``out[i]``."""
-        self.samples.inner_products(rows, out)
-
-    def subset(self, rows):
-        """The source restricted to `rows`."""
-        return LinearSource(self.samples.subset(rows))
-
-
 class GramSource:
     """Any other kernel: blocks of the float64 kernel function, rounded for storage."""
 
@@ -183,8 +166,6 @@ def column_source(gram: Gram, dtype) -> ColumnSource:
     dtype = np.dtype(dtype)
     if gram.kernel.name == "rbf":
         return GaussianSource(Samples.prepare(gram.X, dtype), gram.kernel.gamma)
-    if gram.kernel.name == "linear":
-        return LinearSource(Samples.prepare(gram.X, dtype))
     return GramSource(gram, dtype)
 
 
@@ -205,6 +186,9 @@ class ColumnStore:
         n = source.n_samples
         wanted = int(n_bytes // max(1, n * source.dtype.itemsize))
         self.source, self.workers = source, workers
+        self.n_samples, self.diagonal = n, source.diagonal
+        #: Relative error of a column's entries.
+        self.precision = float(np.finfo(source.dtype).eps)
         self.capacity = min(n, max(64, wanted))
         # Pages of this buffer cost memory only once they are written to.
         self.buffer = np.empty((self.capacity, n), dtype=source.dtype)
@@ -214,6 +198,10 @@ class ColumnStore:
         self._clock = 0
         self._filled = 0
         self.n_computed = 0
+
+    def subset(self, rows: NDArray[np.intp], n_bytes: int = 10**9) -> ColumnStore:
+        """An empty store of the kernel matrix restricted to `rows`; it shares the threads."""
+        return ColumnStore(self.source.subset(rows), n_bytes, self.workers)
 
     def close(self) -> None:
         """End the threads; the columns stay readable."""

@@ -1,4 +1,4 @@
-"""Solvers of the dual problems.
+"""Solvers of the problems of the formulations.
 
 Every solver is a function ::
 
@@ -21,6 +21,7 @@ from attop.solvers.solution import Solution
 SOLVERS: dict[str, str] = {
     "exact": "attop.solvers.exact:solve",
     "pairwise": "attop.solvers.pairwise:solve",
+    "primal": "attop.solvers.primal:solve",
 }
 #: The solver that ``"auto"`` stands for.
 DEFAULT_SOLVER = "exact"

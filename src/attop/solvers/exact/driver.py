@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from attop import objectives
 from attop.kernels.columns import ColumnStore, Workers, column_source
 from attop.kernels.functions import Gram
+from attop.kernels.linear import LinearStore
 from attop.objectives import Certificate
 from attop.problem import Problem
 from attop.solvers.exact import start as starts
@@ -18,12 +19,14 @@ from attop.solvers.exact.state import State
 from attop.solvers.exact.working_set import NEW_COLUMNS, adapted, choose
 from attop.solvers.solution import HistoryRecorder, Solution, Status
 
+Store = ColumnStore | LinearStore
+
 #: Up to so many samples the columns are kept in double precision.
 DOUBLE_UP_TO = 2048
 #: A tolerance below this needs columns in double precision.
 DOUBLE_BELOW = 1e-5
-#: Relative error of single precision columns and of the sums made of them.
-SINGLE_ERROR = 8e-7
+#: Bound on the error of scores, in units of the rounding of columns and of what they sum.
+SCORE_ERROR = 8.0
 #: From so many samples on, a subsample is solved first.
 SUBSAMPLE_FROM = 4096
 #: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
@@ -59,7 +62,7 @@ def solve(
     start: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     random_state=None,
     verbose: int = 0,
-    columns: ColumnStore | None = None,
+    columns: Store | None = None,
 ) -> Solution:
     """Solve the dual to a certified relative gap of `tol`.
 
@@ -121,11 +124,13 @@ def solve(
     )
 
 
-def open_columns(gram: Gram, tol: float = 1e-4, n_bytes: int = 2 * 10**9) -> ColumnStore:
+def open_columns(gram: Gram, tol: float = 1e-4, n_bytes: int = 2 * 10**9) -> Store:
     """A store for the columns of `gram`, precise enough for fits to the tolerance `tol`.
 
     To be closed by its `close` method, or used as a context manager.
     """
+    if gram.kernel.name == "linear":
+        return LinearStore(gram.X, Workers())
     double = gram.n_samples <= DOUBLE_UP_TO or tol < DOUBLE_BELOW
     source = column_source(gram, np.float64 if double else np.float32)
     return ColumnStore(source, n_bytes, Workers())
@@ -144,7 +149,7 @@ class _Rounds:
     def begin(self, start, random_state) -> Status | None:
         """Go to the starting point: the given one, that of a subsample, or a small one."""
         state = self.state
-        n = state.store.source.n_samples
+        n = state.store.n_samples
         if start is not None:
             state.set(*starts.feasible(state.problem, *start))
             if state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
@@ -159,8 +164,7 @@ class _Rounds:
         state = self.state
         began = time.perf_counter()
         part = starts.Subsample.draw(state.problem, random_state)
-        source = state.store.source.subset(part.rows)
-        store = ColumnStore(source, 10**9, state.store.workers)
+        store = state.store.subset(part.rows)
         small = State(part.problem, store)
         small.set(*starts.small(part.problem, random_state))
         rounds = _Rounds(small, Limits(-1, self.limits.max_time), 0)
@@ -217,7 +221,7 @@ class _Rounds:
 
     def _diverged(self) -> bool:
         state = self.state
-        scale = max(float(np.max(state.store.source.diagonal)), 1.0)
+        scale = max(float(np.max(state.store.diagonal)), 1.0)
         return float(np.sum(state.alpha)) * scale > DIVERGED
 
     def _report(self, primal: float, dual: float, gap: float) -> None:
@@ -253,13 +257,11 @@ def _certified(
 
 
 def _certificate(state: State, gram: Gram) -> Certificate:
-    problem, source = state.problem, state.store.source
-    # The linear kernel needs no hint, and its columns are those of centred samples.
-    if gram.kernel.name == "linear":
+    problem, store = state.problem, state.store
+    if isinstance(store, LinearStore):  # exact scores cost no more than a hint saves
         return objectives.certify(problem, gram, state.alpha, state.beta)
-    error = SINGLE_ERROR if source.dtype == np.float32 else 1e-12
-    scale = max(float(np.max(np.abs(source.diagonal))), 1.0)
-    bound = error * scale * float(np.sum(state.value))
+    scale = max(float(np.max(np.abs(store.diagonal))), 1.0)
+    bound = SCORE_ERROR * max(store.precision, 1e-13) * scale * float(np.sum(state.value))
     return objectives.certify(
         problem, gram, state.alpha, state.beta, scores=state.scores, score_error=bound
     )

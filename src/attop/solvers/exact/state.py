@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from attop import objectives
 from attop.kernels.columns import ColumnStore
+from attop.kernels.linear import LinearStore
 from attop.problem import Family, Problem
 from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.subproblem import solve_subproblem
@@ -31,7 +32,7 @@ class State:
         Sum of the kernel columns of the members.
     """
 
-    def __init__(self, problem: Problem, store: ColumnStore) -> None:
+    def __init__(self, problem: Problem, store: ColumnStore | LinearStore) -> None:
         self.problem, self.store = problem, store
         self.n_alphas = len(problem.positives)
         self.rows = np.concatenate([problem.positives, problem.competitors])
@@ -39,8 +40,8 @@ class State:
         self.signs = np.where(self.is_alpha, 1.0, -1.0)
         self.value = np.zeros(len(self.rows))
         self.member = np.zeros(len(self.rows), dtype=bool)
-        self.scores = np.zeros(store.source.n_samples)
-        self.group_column = np.zeros(store.source.n_samples)
+        self.scores = np.zeros(store.n_samples)
+        self.group_column = np.zeros(store.n_samples)
         # With K = 1 the cap is the sum of all betas, and never binds.
         self.tied = problem.family == Family.TIED_CAP and problem.K > 1
         self.capped = self.tied or problem.family == Family.PRICED_CAP
@@ -129,7 +130,7 @@ class State:
             Family.NORM: problem.norm_price,
         }[problem.family]
         total = float(np.sum(self.alpha))
-        scale = max(float(np.max(np.abs(self.store.source.diagonal))), 1.0)
+        scale = max(float(np.max(np.abs(self.store.diagonal))), 1.0)
         return Terms(
             n_alphas=n_alphas,
             alpha_max=problem.alpha_max,
@@ -163,7 +164,7 @@ class State:
         below = np.where(is_alpha, value, np.where(member, 0.0, self.cap - value))
         return Block(
             kernel=self.store.submatrix(rows),
-            diagonal=self.store.source.diagonal[rows],
+            diagonal=self.store.diagonal[rows],
             value=value,
             rate=self.rates()[chosen],
             rise=np.where(is_alpha, self.problem.alpha_max - value, value),

@@ -68,7 +68,7 @@ def choose(
         How many columns may be computed for the new block.
     """
     # Two variables of a sample share a column: the bound counts only if columns do not all fit.
-    everything_fits = state.store.capacity >= state.store.source.n_samples
+    everything_fits = state.store.capacity >= state.store.n_samples
     limit = len(state.rows) if everything_fits else state.store.capacity
     kinds = _kinds(state)
     violation = _violation(kinds, tied=state.tied)

@@ -1,0 +1,125 @@
+"""The linear kernel without columns: sums of columns are products of samples with one vector.
+
+``sum_i a_i k(x, x_i) = <x, sum_i a_i x_i>``, so that a pass over the samples serves any
+number of columns and memory stays that of the samples, dense or CSR, in their own
+precision.  All sums are in double precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+from numpy.typing import NDArray
+
+from attop.kernels.columns import Workers
+
+_FAST = {"contract", "nsz", "arcp", "reassoc"}
+
+
+class LinearStore:
+    """What the solver asks of a column store, for the linear kernel.
+
+    Parameters
+    ----------
+    X : ndarray in C order or CSR matrix
+        Samples, used as they are.
+    workers : Workers
+        Threads for the passes over the samples.
+    """
+
+    def __init__(self, X: Any, workers: Workers) -> None:
+        self.X, self.workers = X, workers
+        self.n_samples = X.shape[0]
+        self.capacity = self.n_samples
+        self.n_computed = 0
+        self.precision = np.finfo(np.float64).eps
+        if sp.issparse(X):
+            squares = X.multiply(X).sum(axis=1, dtype=np.float64)
+            self.diagonal = np.asarray(squares).ravel()
+        else:
+            self.diagonal = np.empty(self.n_samples)
+            workers.over_rows(_squared_norms, self.n_samples, X, self.diagonal)
+
+    def subset(self, rows: NDArray[np.intp]) -> LinearStore:
+        """The store of the samples at `rows`."""
+        return LinearStore(self.X[rows], self.workers)
+
+    def cached(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Every column is at hand."""
+        return np.ones(len(rows), dtype=bool)
+
+    def fetch(self, rows: NDArray[np.intp]) -> None:
+        """Nothing needs fetching."""
+
+    def add_columns(self, rows, weights, out: NDArray[np.float64]) -> None:
+        """``out += sum_i weights[i] * column(rows[i])``."""
+        nonzero = np.flatnonzero(weights)
+        if len(nonzero) == 0:
+            return
+        rows, weights = rows[nonzero], weights[nonzero]
+        vector = np.zeros(self.X.shape[1])
+        if sp.issparse(self.X):
+            parts = self.X.data, self.X.indices, self.X.indptr
+            _sparse_sum(*parts, rows, weights, vector)
+            self.workers.over_rows(_sparse_product, self.n_samples, *parts, vector, out)
+        else:
+            _dense_sum(self.X, rows, weights, vector)
+            self.workers.over_rows(_dense_product, self.n_samples, self.X, vector, out)
+
+    add_product = add_columns
+
+    def submatrix(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Kernel matrix of `rows`."""
+        block = self.X[rows].astype(np.float64)
+        product = block @ block.T
+        return product.toarray() if sp.issparse(product) else product
+
+    def close(self) -> None:
+        """End the threads."""
+        self.workers.close()
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _squared_norms(start, stop, X, out):
+    for i in range(start, stop):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += np.float64(X[i, j]) * np.float64(X[i, j])
+        out[i] = total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _dense_sum(X, rows, weights, vector):
+    for i in range(rows.size):
+        sample, weight = X[rows[i]], weights[i]
+        for j in range(vector.size):
+            vector[j] += weight * sample[j]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _dense_product(start, stop, X, vector, out):
+    for i in range(start, stop):
+        sample = X[i]
+        total = 0.0
+        for j in range(vector.size):
+            total += sample[j] * vector[j]
+        out[i] += total
+
+
+@njit(cache=True, nogil=True)
+def _sparse_sum(data, indices, indptr, rows, weights, vector):
+    for i in range(rows.size):
+        for k in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            vector[indices[k]] += weights[i] * data[k]
+
+
+@njit(cache=True, nogil=True)
+def _sparse_product(start, stop, data, indices, indptr, vector, out):
+    for i in range(start, stop):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * vector[indices[k]]
+        out[i] += total
