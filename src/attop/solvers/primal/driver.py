@@ -1,0 +1,160 @@
+"""The loop of the primal solvers of convex problems: advance, look at the gap, certify."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attop.kernels.functions import Gram
+from attop.objectives import Certificate, certify, infeasibility, relative_gap
+from attop.problem import Problem
+from attop.solvers.primal.newton import Newton
+from attop.solvers.primal.samples import Samples
+from attop.solvers.primal.subgradient import Subgradient
+from attop.solvers.solution import HistoryRecorder, Solution, Status
+
+Vector = NDArray[np.float64]
+
+#: The methods by name.
+METHODS = ("newton", "subgradient")
+#: Steps of the subgradient method where max_iter sets no limit.
+SUBGRADIENT_STEPS = 20_000
+
+
+def solve(
+    problem: Problem,
+    gram: Gram,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = -1,
+    max_time: float | None = None,
+    cache_bytes: int = 0,
+    start: tuple[Vector, Vector] | None = None,
+    random_state=None,
+    verbose: int = 0,
+    method: str = "newton",
+    check_every: int = 1,
+) -> Solution:
+    """Minimise the primal of a linear model.
+
+    Both methods know a feasible point of the dual at every step, made of the slopes of the
+    losses and of the threshold, and the model returned is the one of that point: it carries
+    a certificate like that of any other solver.
+
+    Parameters
+    ----------
+    problem : Problem
+        Any of the convex formulations, with a finite C.
+    gram : Gram
+        Samples with the linear kernel.
+    tol : float
+        Relative duality gap, judged by `attop.objectives.certify`.
+    max_iter : int
+        Bound on the steps; -1 for none ("newton") or 20,000 ("subgradient").
+    max_time : float, optional
+        Bound on the seconds.
+    cache_bytes, random_state
+        Without effect: nothing is cached, and nothing drawn at random.
+    start : (alpha, beta), optional
+        Begin with the weights of this point of the dual.
+    verbose : int
+        Print a line per look at the gap.
+    method : {"newton", "subgradient"}
+        Newton's method on the primal made smooth, less and less so; or the full (sub)gradient
+        descent of the paper, which needs many more steps.
+    check_every : int
+        Record, and stop, once in so many steps.
+
+    Returns
+    -------
+    Solution
+    """
+    _check(problem, gram, method, check_every)
+    recorder = HistoryRecorder()
+    descent = _begin(problem, Samples(gram.X), start, method)
+    if max_iter < 0 and method == "subgradient":
+        max_iter = SUBGRADIENT_STEPS
+    steps = 0
+    certificate: Certificate | None = None
+    status: Status | None = None
+    try:
+        while status is None:
+            gap = relative_gap(descent.primal, descent.dual)
+            recorder.add(steps, descent.primal, descent.dual, gap)
+            if verbose:
+                print(f"step {steps}: primal {descent.primal:.8g}, gap {gap:.2e}")
+            if gap <= tol:
+                # Newton's weights and those of its dual point differ a little, so ask.
+                certificate = certify(problem, gram, descent.alpha, descent.beta)
+                if certificate.certifies(tol):
+                    status = Status.CONVERGED
+                    break
+            status = _limit(steps, max_iter, max_time, recorder.elapsed)
+            for _ in range(check_every if status is None else 0):
+                certificate = None
+                if steps == max_iter:
+                    break
+                if not descent.advance():
+                    status = Status.PRECISION
+                    break
+                steps += 1
+    except KeyboardInterrupt:
+        certificate, status = None, Status.INTERRUPTED
+    if certificate is None:
+        certificate = certify(problem, gram, descent.alpha, descent.beta)
+        if status is Status.PRECISION and certificate.certifies(tol):
+            status = Status.CONVERGED
+    return Solution(
+        alpha=descent.alpha,
+        beta=descent.beta,
+        status=status,
+        history=recorder.finish(),
+        n_iter=steps,
+        stats={},
+        certificate=certificate,
+        scores=descent.scores,
+    )
+
+
+def _begin(
+    problem: Problem, samples: Samples, start: tuple[Vector, Vector] | None, method: str
+) -> Newton | Subgradient:
+    """The method at its first point."""
+    alpha, beta = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
+    if method == "newton":
+        alpha, beta = (alpha, beta) if start is None else start
+        return Newton(problem, samples, samples.weights(problem, alpha, beta))
+    # The average has to be feasible, which a start of another problem need not be.
+    if start is not None and infeasibility(problem, *start) <= 0.0:
+        alpha, beta = start
+    return Subgradient(problem, samples, alpha, beta)
+
+
+def _limit(steps: int, max_iter: int, max_time: float | None, elapsed: float) -> Status | None:
+    """Which limit has been reached, if any."""
+    if 0 <= max_iter <= steps:
+        return Status.MAX_ITER
+    if max_time is not None and elapsed >= max_time:
+        return Status.MAX_TIME
+    return None
+
+
+def _check(problem: Problem, gram: Gram, method: str, check_every: int) -> None:
+    """Raise a ValueError that names what the primal solver cannot do."""
+    if gram.kernel.name != "linear":
+        raise ValueError(
+            "The primal solver needs the linear kernel or explicit features: use "
+            "kernel='linear', approximation='nystroem', or the exact solver. "
+            f"Got kernel={gram.kernel.name!r} instead."
+        )
+    if not np.isfinite(problem.C):
+        raise ValueError(
+            "The 'C' parameter must be finite for solver='primal'; the exact solver takes "
+            f"C=inf. Got {problem.C} instead."
+        )
+    if method not in METHODS:
+        raise ValueError(f"The 'method' option must be one of {METHODS}. Got {method!r} instead.")
+    if check_every < 1:
+        raise ValueError(
+            f"The 'check_every' option must be an integer of at least 1. Got {check_every} instead."
+        )

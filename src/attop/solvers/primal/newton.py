@@ -1,0 +1,234 @@
+r"""Newton's method on the smooth primal, smoothed near better and better slopes.
+
+Each smooth problem is solved until its gradient is no longer what the gap consists of; its
+slopes are then given to the next smoothing.  In terms of the dual this is the proximal point
+method, which converges without the smoothing becoming small (an augmented Lagrangian method
+with a semi-smooth Newton method inside).
+
+With :math:`\alpha` and :math:`p` the slopes of the loss and of the threshold
+(`attop.solvers.primal.smoothing`), and :math:`g = \sum p_j x_j`, the gradient and the Hessian
+are
+
+.. math::
+
+    w - \sum \alpha_i (x_i - g), \qquad
+    I + C \sum l''_i (x_i - g)(x_i - g)^T + \sum_i \alpha_i \; \nabla^2 t .
+
+Only samples within the width of a kink enter the Hessian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import brentq
+from scipy.sparse.linalg import LinearOperator, cg
+
+from attop.kernels.functions import as_float64
+from attop.objectives import dual_value, primal_value
+from attop.problem import Family, Problem
+from attop.solvers.primal.samples import Samples
+from attop.solvers.primal.smoothing import SmoothLoss, SmoothThreshold, smooth_threshold
+
+Vector = NDArray[np.float64]
+
+#: Up to so many features the Hessian is formed and factorised.
+DIRECT_UP_TO = 2000
+#: Rows of the Hessian at a time.
+_BLOCK = 8192
+#: The smoothing is over the whole margin at first ...
+_FIRST_WIDTH = 1.0
+#: ... and shrinks by this factor ...
+_SHRINK = 0.7
+#: ... where the gap has not fallen to this share of what it was ...
+_SLOW = 0.5
+#: ... down to where rounding would decide.
+_SMALLEST_WIDTH = 1e-9
+#: Steps without progress after which rounding must be the reason.
+_IDLE_STEPS = 100
+
+
+@dataclass(frozen=True)
+class _Smooth:
+    """Derivatives of the smooth objective by the scores, at one point."""
+
+    threshold: SmoothThreshold
+    alpha: Vector
+    curvature: Vector
+
+    @property
+    def beta(self) -> Vector:
+        """The betas of the dual point."""
+        return float(np.sum(self.alpha)) * self.threshold.share
+
+
+class _Curved(NamedTuple):
+    """A term ``sum_r weights_r (x_r - centre)(x_r - centre)'`` of the Hessian."""
+
+    rows: NDArray[np.intp]
+    weights: Vector
+    centre: Vector
+
+    def blocks(self) -> Iterator[_Curved]:
+        """The term in parts of bounded size."""
+        for i in range(0, len(self.rows), _BLOCK):
+            part = slice(i, i + _BLOCK)
+            yield _Curved(self.rows[part], self.weights[part], self.centre)
+
+    def product(self, samples: Samples) -> Callable[[Vector], Vector]:
+        """The product of the term with a vector, without its matrix."""
+        X = as_float64(samples.X[self.rows])
+
+        def multiply(v: Vector) -> Vector:
+            along = self.weights * (X @ v - self.centre @ v)
+            return X.T @ along - self.centre * np.sum(along)
+
+        return multiply
+
+
+class Newton:
+    """The present weights of Newton's method, and the dual point that belongs to them.
+
+    Parameters
+    ----------
+    problem : Problem
+        A convex problem with a finite C.
+    samples : Samples
+        Its samples.
+    w : ndarray of shape (n_features,)
+        Where to begin.
+    """
+
+    def __init__(self, problem: Problem, samples: Samples, w: Vector):
+        self.problem, self.samples, self.w = problem, samples, w
+        self.scores = samples.scores(w)
+        self.width = _FIRST_WIDTH
+        self._gap_before, self._best_gap, self._idle = 0.0, np.inf, 0
+        self.given_alpha = np.zeros(len(problem.positives))
+        self.given_share = np.zeros(len(problem.competitors))
+        self._look()
+
+    @property
+    def alpha(self) -> Vector:
+        """Alphas of the dual point."""
+        return self.point.alpha
+
+    @property
+    def beta(self) -> Vector:
+        """Betas of the dual point."""
+        return self.point.beta
+
+    def advance(self) -> bool:
+        """Make one step; False where neither a step nor less smoothing helps any more."""
+        # Of the gap, |gradient|^2 / 2 is left to this smooth problem, the rest to the smoothing.
+        rest = 0.5 * float(self.gradient @ self.gradient)
+        if rest <= 0.5 * (self.primal - self.dual):
+            self._recentre()
+        if not self._step() and not (self._recentre() and self._step()):
+            return False
+        self._look()
+        return self._makes_progress()
+
+    def _makes_progress(self) -> bool:
+        """Whether the gap has fallen noticeably within the last steps."""
+        gap = self.primal - self.dual
+        if gap < 0.9 * self._best_gap:
+            self._best_gap, self._idle = gap, 0
+        self._idle += 1
+        return self._idle <= _IDLE_STEPS
+
+    def _recentre(self) -> bool:
+        """Smooth near the present slopes; False where the problem is smooth already.
+
+        That alone leads to the optimum; less smoothing leads there faster, as long as
+        Newton's steps can follow.
+        """
+        if self.problem.family == Family.NORM:
+            return False
+        gap = self.primal - self.dual
+        if gap > _SLOW * self._gap_before:
+            self.width = max(_SHRINK * self.width, _SMALLEST_WIDTH)
+        self._gap_before = gap
+        self.given_alpha = self.alpha / self.problem.C
+        self.given_share = self.point.threshold.slope
+        self._look()
+        return True
+
+    def _look(self) -> None:
+        """Gradient, primal and dual at the present weights and width."""
+        self.point = self._smooth(self.scores)
+        dual_w = self.samples.weights(self.problem, self.alpha, self.beta)
+        self.gradient = self.w - dual_w
+        self.primal = primal_value(self.problem, float(self.w @ self.w), self.scores)
+        self.dual = dual_value(self.problem, float(dual_w @ dual_w), self.alpha, self.beta)
+
+    def _smooth(self, scores: Vector) -> _Smooth:
+        """Derivatives of the smooth objective at `scores`."""
+        problem = self.problem
+        t = smooth_threshold(problem, scores[problem.competitors], self.width, self.given_share)
+        loss = SmoothLoss(problem.surrogate, self.width, self.given_alpha)
+        x = t.value - scores[problem.positives]
+        return _Smooth(t, problem.C * loss.slope(x), problem.C * loss.curvature(x))
+
+    def _step(self) -> bool:
+        """One step with a line search; False where it brings nothing."""
+        direction = self._direction()
+        change = self.samples.scores(direction)
+
+        def slope(length: float) -> float:
+            """Slope of the smooth objective along the direction; it grows with the length."""
+            w = self.w + length * direction
+            point = self._smooth(self.scores + length * change)
+            return float(
+                w @ direction
+                - point.alpha @ change[self.problem.positives]
+                + point.beta @ change[self.problem.competitors]
+            )
+
+        if slope(0.0) >= 0.0:
+            return False
+        # The full step is the one to hope for; else the root, roughly.
+        length = 1.0 if slope(1.0) <= 0.0 else brentq(slope, 0.0, 1.0, xtol=1e-12, rtol=1e-2)
+        self.w = self.w + length * direction
+        self.scores = self.scores + length * change
+        return True
+
+    def _direction(self) -> Vector:
+        """Newton's direction, by a factorisation or by conjugate gradients."""
+        order = self.samples.n_features
+        if order <= DIRECT_UP_TO:
+            hessian = np.eye(order)
+            for curved in self._curved():
+                for part in curved.blocks():
+                    rows = self.samples.dense_rows(part.rows) - part.centre
+                    hessian += rows.T @ (part.weights[:, np.newaxis] * rows)
+            return -cho_solve(cho_factor(hessian, check_finite=False), self.gradient)
+        products = [curved.product(self.samples) for curved in self._curved()]
+        operator = LinearOperator(
+            (order, order),
+            matvec=lambda v: v + sum(product(v) for product in products),
+            dtype=np.float64,
+        )
+        return -cg(operator, self.gradient, rtol=1e-6, maxiter=1000)[0]
+
+    def _curved(self) -> list[_Curved]:
+        """The terms of the Hessian: of the loss, and of the threshold."""
+        problem, t = self.problem, self.point.threshold
+        near = np.flatnonzero(self.point.curvature)
+        mean = self._mean_of_competitors(t.share)
+        loss = _Curved(problem.positives[near], self.point.curvature[near], mean)
+        near = np.flatnonzero(t.curvature)
+        weights = float(np.sum(self.alpha)) * t.curvature[near]
+        centre = self._mean_of_competitors(t.centre)
+        return [loss, _Curved(problem.competitors[near], weights, centre)]
+
+    def _mean_of_competitors(self, weights: Vector) -> Vector:
+        """``sum weights_j x_j`` over the competitors."""
+        coefficients = np.zeros(self.samples.n_samples)
+        coefficients[self.problem.competitors] = weights
+        return self.samples.combine(coefficients)
