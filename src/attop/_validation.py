@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from attop.approximation import APPROXIMATIONS
 from attop.kernels.functions import KERNELS
 from attop.solvers import SOLVERS
 from attop.surrogates import SURROGATES
@@ -64,6 +65,11 @@ _RULES = {
     ),
     "degree": _Rule(lambda v: _is_real(v) and 0.0 <= v < math.inf, "in [0, inf)"),
     "coef0": _Rule(lambda v: _is_real(v) and math.isfinite(v), "a finite number"),
+    "approximation": _Rule(
+        lambda v: v is None or (isinstance(v, str) and v in APPROXIMATIONS),
+        _one_of(APPROXIMATIONS, " or None"),
+    ),
+    "n_components": _Rule(lambda v: _is_integer(v) and v >= 1, "an integer of at least 1"),
     "solver": _Rule(lambda v: isinstance(v, str) and v in _SOLVER_NAMES, _one_of(_SOLVER_NAMES)),
     "solver_options": _Rule(lambda v: v is None or isinstance(v, dict), "None or a dict"),
     "tol": _Rule(_is_positive, "in (0, inf)"),
@@ -80,13 +86,44 @@ _RULES = {
 
 def check_parameters(estimator: Any) -> None:
     """Raise a ValueError that names the first parameter of `estimator` out of its range."""
-    for name, value in estimator.get_params(deep=False).items():
+    for name in estimator.get_params(deep=False):
         rule = _RULES.get(name)
-        if rule is not None and not rule.holds(value):
-            raise ValueError(
-                f"The {name!r} parameter of {type(estimator).__name__} must be {rule.words}. "
-                f"Got {value!r} instead."
-            )
+        if rule is not None and not rule.holds(getattr(estimator, name)):
+            raise _wrong(estimator, name, rule.words)
+    if estimator.approximation is not None:
+        _check_approximation(estimator)
+    if estimator.solver == "primal" or not estimator.formulation.convex:
+        _check_primal(estimator)
+
+
+def _check_approximation(estimator: Any) -> None:
+    """Raise a ValueError where there is no such approximation of the kernel."""
+    if callable(estimator.kernel) or estimator.kernel == "precomputed":
+        words = f"{_one_of(tuple(KERNELS))} with approximation={estimator.approximation!r}"
+        raise _wrong(estimator, "kernel", words)
+    if estimator.approximation == "rbf_sampler" and estimator.kernel != "rbf":
+        words = f"'nystroem' or None with kernel={estimator.kernel!r}"
+        raise _wrong(estimator, "approximation", words)
+
+
+def _check_primal(estimator: Any) -> None:
+    """Raise a ValueError where there is no explicit ``w`` to work on."""
+    if estimator.solver not in ("auto", "primal"):
+        raise _wrong(estimator, "solver", "'auto' or 'primal', as there is no dual problem")
+    if estimator.kernel != "linear" and estimator.approximation is None:
+        why = "with solver='primal'" if estimator.formulation.convex else "as there is no dual"
+        words = f"'linear' {why}; for another kernel set approximation='nystroem'"
+        raise _wrong(estimator, "kernel", words)
+    if math.isinf(estimator.C):
+        raise _wrong(estimator, "C", "finite for the primal solver")
+
+
+def _wrong(estimator: Any, name: str, words: str) -> ValueError:
+    """The error that says what the parameter called `name` must be."""
+    return ValueError(
+        f"The {name!r} parameter of {type(estimator).__name__} must be {words}. "
+        f"Got {getattr(estimator, name)!r} instead."
+    )
 
 
 def check_two_classes(y: NDArray[Any]) -> NDArray[Any]:

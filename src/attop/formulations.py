@@ -48,12 +48,15 @@ class Formulation:
         where this is the one.
     parameters : tuple of str
         The parameters of `problem` that the formulation takes, of K, tau and theta.
+    convex : bool
+        Whether the formulation is convex, and so has a dual.
     """
 
     name: str
     competitors: Literal["negatives", "all"]
     twin: str = ""
     parameters: ClassVar[tuple[str, ...]] = ()
+    convex: ClassVar[bool] = True
 
     def rows(self, positive: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows of the positives and of the competitors."""

@@ -1,0 +1,307 @@
+"""The base class of the estimators, which fits any formulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import gen_batches
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from attop import _validation as checks
+from attop._scores import kernel_expansion, rounding_of_scores
+from attop._verdict import final_status, warn_of_status, warn_of_zero
+from attop.approximation import FEATURE_ROWS, make_feature_map, transform
+from attop.formulations import Formulation
+from attop.kernels.functions import Gram, Kernel, as_float64
+from attop.objectives import signed_coefficients
+from attop.problem import Problem
+from attop.solvers import get_solver
+from attop.solvers.solution import Solution, Status
+
+
+# A dataclass only for its __init__: the common parameters are written once, and each
+# subclass adds its own in front.  Equality and repr are scikit-learn's.
+@dataclass(eq=False, repr=False)
+class AtTopClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers at the top; use one of its subclasses.
+
+    Finds the ``w`` that minimises ::
+
+        |w|^2 / 2  +  C sum over positives l(t - s_i),      s = <w, phi(x)>
+
+    where the threshold ``t`` is a function of the scores, given by the formulation.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss, positive; ``C = 1 / (lambda n_positives)`` in terms of a
+        regularisation ``lambda``, and ``np.inf`` for a hard margin.
+    surrogate : {"hinge", "quadratic_hinge"}, default="hinge"
+        Surrogate ``l`` of the 0/1 loss.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, \
+default="rbf"
+        Kernel, as in `sklearn.svm.SVC`.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Parameter of the kernel; "scale" is ``1 / (n_features X.var())``, "auto" is
+        ``1 / n_features``.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial and sigmoid kernels.
+    approximation : {None, "nystroem", "rbf_sampler"}, default=None
+        Replace the kernel by that of a few explicit features, for many samples: those of
+        scikit-learn's `Nystroem`, or its `RBFSampler` for the "rbf" kernel.  The model, its
+        objective and its certificate are then those of the linear problem on these features.
+    n_components : int, default=100
+        Number of these features, at most the number of samples for "nystroem".
+    solver : {"auto", "exact", "pairwise", "primal"}, default="auto"
+        "auto" is "exact".  "pairwise" is the coordinate descent of the paper on the dual;
+        "primal" works on ``w`` itself, for the linear kernel or an approximation.
+    solver_options : dict, default=None
+        Further options of the solver.
+    tol : float, default=1e-4
+        Relative duality gap at which the solver stops.
+    max_iter : int, default=-1
+        Most iterations of the solver, -1 for no limit.
+    max_time : float, default=None
+        Most seconds to spend in the solver, None for no limit.
+    cache_size : float, default=1000
+        Megabytes for kernel columns.
+    warm_start : bool, default=False
+        Whether to start from the dual variables of the previous fit, where it had as many
+        positives and competitors.
+    pos_label : label, default=None
+        The positive class; the larger of the two labels if None.  Metrics that know no
+        ``pos_label``, such as scikit-learn's ROC AUC, always take the larger one.
+    random_state : int, RandomState or None, default=None
+        Seed of what the solver draws at random.
+    verbose : int, default=0
+        Whether the solver reports its progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels, the positive one last.
+    pos_label_ : label
+        The positive one.
+    support_ : ndarray of shape (n_SV,)
+        Rows of the support vectors, increasing.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+        The support vectors; empty for a precomputed kernel.
+    dual_coef_ : ndarray of shape (1, n_SV)
+        Coefficient of each support vector in ``w``: its alpha less its beta.
+    alpha_ : ndarray of shape (n_positives,)
+        Dual variables of the positives.
+    beta_ : ndarray of shape (n_competitors,)
+        Dual variables of the competitors: the negatives, or all samples.
+    coef_ : ndarray of shape (1, n_features)
+        ``w`` itself; only with the linear kernel, or with an approximation, where it has a
+        weight for each of the `n_components` features.
+    feature_map_ : Nystroem or RBFSampler
+        The features of the approximation; `support_vectors_` are then those of the samples.
+    threshold_ : float
+        The threshold ``t`` of the training scores, less their rounding error.
+    objective_ : float
+        Primal value.
+    dual_gap_ : float
+        Certified relative duality gap, ``(primal - dual) / max(|primal|, |dual|)``.
+    status_ : Status
+        How the fit ended; ``str(status_)`` explains it.
+    n_iter_ : int
+        Iterations of the solver.
+    history_ : History
+        Time, primal value, dual value and gap along the way.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has string column names.
+    """
+
+    formulation: ClassVar[Formulation]
+
+    _: KW_ONLY
+    C: float = 1.0
+    surrogate: str = "hinge"
+    kernel: str | Callable[..., Any] = "rbf"
+    gamma: str | float = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    approximation: str | None = None
+    n_components: int = 100
+    solver: str = "auto"
+    solver_options: dict[str, Any] | None = None
+    tol: float = 1e-4
+    max_iter: int = -1
+    max_time: float | None = None
+    cache_size: float = 1000
+    warm_start: bool = False
+    pos_label: Any = None
+    random_state: Any = None
+    verbose: int = 0
+
+    def fit(self, X, y) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Training samples, kept in float32 if they are; the kernel matrix of shape
+            (n_samples, n_samples) for ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            Labels, of two values.
+
+        Returns
+        -------
+        self
+        """
+        checks.check_parameters(self)
+        X, positive = self._check_training_data(X, y)
+        problem = self._problem(positive)
+        gram = self._gram(X)
+        solution = self._solve(problem, gram)
+        self._store(problem, gram, solution)
+        warn_of_status(type(self).__name__, self.status_, self.dual_gap_, self.tol)
+        if self.status_ not in (Status.NOT_PSD, Status.NO_CERTIFICATE):
+            warn_of_zero(self.formulation, problem, solution.certificate, self.tol)
+        return self
+
+    def decision_function(self, X) -> NDArray[np.float64]:
+        """Score less threshold, ``<w, phi(x)> - threshold_``.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Samples; for a precomputed kernel the matrix of shape (n_samples,
+            n_training_samples).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = self._check_samples(X, reset=False)
+        if hasattr(self, "feature_map_"):
+            parts = gen_batches(X.shape[0], FEATURE_ROWS)
+            features = (as_float64(self.feature_map_.transform(X[part])) for part in parts)
+            return np.concatenate([part @ self.coef_[0] for part in features]) - self.threshold_
+        if self._fitted_kernel.name == "linear":
+            return as_float64(X) @ self.coef_[0] - self.threshold_
+        if self._fitted_kernel.name == "precomputed":
+            return as_float64(X[:, self.support_]) @ self.dual_coef_[0] - self.threshold_
+        scores = kernel_expansion(
+            lambda rows, columns: self._fitted_kernel(X[rows], self.support_vectors_[columns]),
+            np.arange(X.shape[0]),
+            np.arange(len(self.support_)),
+            self.dual_coef_[0],
+        )
+        return scores - self.threshold_
+
+    def predict(self, X) -> NDArray[Any]:
+        """The positive class where the score reaches the threshold, the other elsewhere."""
+        positive = self.decision_function(X) >= 0.0
+        return self.classes_[positive.astype(np.intp)]
+
+    def _check_training_data(self, X, y) -> tuple[Any, NDArray[np.bool_]]:
+        """X as it is used, and which samples are positive; sets the classes."""
+        X, y = self._check_samples(X, y)
+        if self.kernel == "precomputed":
+            checks.check_square(X)
+        labels = checks.check_two_classes(y)
+        self.pos_label_ = checks.check_pos_label(self, labels)
+        # Positive last: scikit-learn takes a high decision function for a vote for classes_[1].
+        self.classes_ = labels if labels[1] == self.pos_label_ else labels[::-1]
+        return X, y == self.pos_label_
+
+    def _check_samples(self, X, y="no_validation", reset: bool = True):
+        """X (and y) in the form that the kernel takes."""
+        return validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr" if self._takes_sparse() else False,
+            dtype=[np.float64, np.float32],
+            order="C",
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = self._takes_sparse()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _takes_sparse(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel in checks.SPARSE_KERNELS
+
+    def _problem(self, positive: NDArray[np.bool_]) -> Problem:
+        """The dual problem of the formulation on these samples."""
+        parameters = {name: getattr(self, name) for name in self.formulation.parameters}
+        return self.formulation.problem(positive, float(self.C), self.surrogate, **parameters)
+
+    def _kernel(self, X) -> Kernel:
+        """The kernel function with its parameters as numbers."""
+        gamma = checks.gamma_value(self.gamma, X)
+        return Kernel(self.kernel, gamma, float(self.degree), float(self.coef0))
+
+    def _gram(self, X) -> Gram:
+        """The kernel matrix of the training samples, or of their features."""
+        self.__dict__.pop("feature_map_", None)  # of an earlier fit with an approximation
+        kernel = self._kernel(X)
+        if self.approximation is None:
+            return Gram(kernel, X)
+        feature_map = make_feature_map(
+            self.approximation, kernel, min(self.n_components, X.shape[0]), self.random_state
+        )
+        self.feature_map_ = feature_map.fit(X)
+        return Gram(Kernel("linear"), transform(self.feature_map_, X))
+
+    def _solve(self, problem: Problem, gram: Gram, start=None, **options) -> Solution:
+        """Run the solver, from the previous dual variables where asked and possible."""
+        if self.warm_start and hasattr(self, "alpha_"):
+            sizes = len(self.alpha_), len(self.beta_)
+            if sizes == (len(problem.positives), len(problem.competitors)):
+                start = self.alpha_, self.beta_
+        return get_solver(self.solver)(
+            problem,
+            gram,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            max_time=self.max_time,
+            cache_bytes=int(self.cache_size * 2**20),
+            start=start,
+            random_state=self.random_state,
+            verbose=self.verbose,
+            **(self.solver_options or {}),
+            **options,
+        )
+
+    def _store(self, problem: Problem, gram: Gram, solution: Solution) -> None:
+        """Keep the model and its certificate."""
+        coefficients = signed_coefficients(problem, solution.alpha, solution.beta)
+        self.alpha_, self.beta_ = solution.alpha, solution.beta
+        self.support_ = np.flatnonzero(coefficients)
+        self.dual_coef_ = coefficients[np.newaxis, self.support_]
+        self._fitted_kernel = gram.kernel
+        self.__dict__.pop("coef_", None)  # of an earlier fit with the linear kernel
+        if gram.kernel.name == "precomputed":
+            self.support_vectors_ = np.empty((0, 0), dtype=gram.X.dtype)
+        else:
+            self.support_vectors_ = gram.X[self.support_]
+        if gram.kernel.name == "linear":
+            w = as_float64(self.support_vectors_).T @ self.dual_coef_[0]
+            self.coef_ = w[np.newaxis]
+        certificate = solution.certificate
+        # Top negatives often lie exactly at the threshold: they are to reach it in any sum.
+        rounding = rounding_of_scores(gram, self.support_, self.dual_coef_[0])
+        self.threshold_ = certificate.threshold - rounding
+        self.objective_ = certificate.primal
+        self.dual_gap_ = certificate.gap
+        self.n_iter_ = solution.n_iter
+        self.history_ = solution.history
+        self.status_ = final_status(gram, solution, self.support_, self.tol)
