@@ -1,0 +1,154 @@
+"""The fits of a search: every candidate on the training samples of every fold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from attop import objectives
+from attop._verdict import final_status
+from attop.classifiers import AtTopClassifier
+from attop.kernels.functions import Gram, Kernel
+from attop.model_selection._parameters import with_parameters
+from attop.model_selection._scoring import Metric
+from attop.model_selection._shared import SharedFits
+from attop.model_selection._starts import walking_order
+from attop.problem import Problem
+from attop.solvers.solution import Solution, Status
+
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+class Candidate(NamedTuple):
+    """An estimator and values of its parameters."""
+
+    estimator: AtTopClassifier
+    parameters: dict[str, Any]
+
+
+class FoldFit(NamedTuple):
+    """One fit of a search, judged on the samples left out."""
+
+    candidate: int
+    fold: int
+    score: float
+    seconds: float
+    gap: float
+    status: Status
+    columns: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """Samples, candidates, folds and metric: all that the fits need.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix
+        All samples, or their kernel matrix.
+    positive : ndarray of bool
+        Which are positive.
+    candidates : list of Candidate
+        What to fit.
+    folds : list of (train, test)
+        Rows to fit on and rows to judge by.
+    metric : callable
+        The judge.
+    """
+
+    X: Any
+    positive: NDArray[np.bool_]
+    candidates: list[Candidate]
+    folds: list[Fold]
+    metric: Metric
+
+    def fits(self, n_jobs: int | None) -> Iterator[FoldFit]:
+        """All fits, as they are finished, in as many processes as asked."""
+        jobs = min(joblib.effective_n_jobs(n_jobs), len(self.folds))
+        parts = np.array_split(np.arange(len(self.folds)), jobs)
+        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+        for finished in parallel(joblib.delayed(_fits_of)(self, part) for part in parts):
+            yield from finished
+
+
+class Stores:
+    """The shared fits of each kernel that occurs in a task; usually there is one."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._stack = ExitStack()
+        kernels = [candidate.estimator._kernel(task.X) for candidate in task.candidates]
+        self.kernel_of = kernels
+        self._shared: dict[Kernel, SharedFits] = {}
+        for kernel in dict.fromkeys(kernels):
+            users = [c.estimator for c, k in zip(task.candidates, kernels) if k == kernel]
+            tol = min(user.tol for user in users)
+            megabytes = max(user.cache_size for user in users) / len(set(kernels))
+            shared = SharedFits(Gram(kernel, task.X), tol, megabytes)
+            self._shared[kernel] = self._stack.enter_context(shared)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._stack.close()
+
+    def of(self, candidate: int) -> SharedFits:
+        """The shared fits of a candidate."""
+        return self._shared[self.kernel_of[candidate]]
+
+    def fits(self, fold: int) -> Iterator[FoldFit]:
+        """The fits of all candidates on one fold, in the order that is cheapest."""
+        for shared in self._shared.values():
+            shared.forget()
+        train = np.sort(self.task.folds[fold][0])
+        models = [self._model(candidate, train) for candidate in self.task.candidates]
+        problems = [self._problem(model, train) for model in models]
+        for i in walking_order(problems):
+            yield self._fit(i, fold, models[i], problems[i])
+
+    def _model(self, candidate: Candidate, train: NDArray[np.intp]) -> AtTopClassifier:
+        n_positives = int(np.count_nonzero(self.task.positive[train]))
+        if not 0 < n_positives < len(train):
+            raise ValueError("The training samples of every fold must be of both classes.")
+        return with_parameters(candidate.estimator, candidate.parameters, n_positives)
+
+    def _problem(self, model: AtTopClassifier, train: NDArray[np.intp]) -> Problem:
+        """The problem of `model` on the rows `train` of the whole kernel matrix."""
+        within = model._problem(self.task.positive[train])
+        return within._replace(
+            positives=train[within.positives], competitors=train[within.competitors]
+        )
+
+    def _fit(self, i: int, fold: int, model: AtTopClassifier, problem: Problem) -> FoldFit:
+        shared = self.of(i)
+        began = time.perf_counter()
+        solution = shared.solve(model, problem)
+        seconds = time.perf_counter() - began
+        coefficients = objectives.signed_coefficients(problem, solution.alpha, solution.beta)
+        status = final_status(shared.gram, solution, np.flatnonzero(coefficients), model.tol)
+        score = self._score(problem, solution, self.task.folds[fold][1])
+        columns = int(solution.stats["columns"])
+        return FoldFit(i, fold, score, seconds, solution.certificate.gap, status, columns)
+
+    def _score(self, problem: Problem, solution: Solution, test: NDArray[np.intp]) -> float:
+        """The metric on the rows `test`, whose scores the solver has kept along the way."""
+        assert solution.scores is not None  # the exact solver always has them
+        decision = solution.scores[test] - objectives.threshold(problem, solution.scores)
+        # Metrics at the top count ties as hits: equal scores would beat every real model.
+        if solution.certificate.w_norm2 <= 0.0 or np.ptp(decision) == 0.0:
+            return np.nan
+        return self.task.metric(self.task.positive[test], decision)
+
+
+def _fits_of(task: Task, folds: NDArray[np.intp]) -> list[FoldFit]:
+    """The fits of some folds, in one process with kernel columns of its own."""
+    with Stores(task) as stores:
+        return [fit for fold in folds for fit in stores.fits(int(fold))]

@@ -1,0 +1,83 @@
+"""Which parameters a path or a search may vary, and the estimator at given values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from attop import _validation as checks
+from attop.classifiers import AtTopClassifier
+
+#: Parameters of the kernel: another value needs other kernel columns.
+KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
+#: ``C = 1 / (lambda n_positives)``; the name is a keyword of Python, hence no attribute.
+LAMBDA = "lambda"
+#: Solvers that can share kernel columns.
+SHARING_SOLVERS = ("auto", "exact")
+
+
+def variable_parameters(estimator: AtTopClassifier) -> tuple[str, ...]:
+    """Names of the parameters that may vary while the kernel columns stay."""
+    return ("C", LAMBDA, "surrogate", *estimator.formulation.parameters)
+
+
+def check_estimator(estimator: Any, owner: str) -> None:
+    """Raise unless `estimator` is one of this library's that can share kernel columns."""
+    if not isinstance(estimator, AtTopClassifier):
+        raise TypeError(
+            f"The 'estimator' parameter of {owner} must be an AtTopClassifier, such as "
+            f"attop.PatMatNP(). Got {estimator!r} instead."
+        )
+    if estimator.solver not in SHARING_SOLVERS:
+        raise ValueError(
+            f"The 'solver' parameter of {type(estimator).__name__} must be one of 'auto', "
+            f"'exact' in {owner}, since only the exact solver shares kernel columns. "
+            f"Got {estimator.solver!r} instead."
+        )
+    checks.check_parameters(estimator)
+
+
+def check_names(names: Any, estimator: AtTopClassifier, owner: str) -> None:
+    """Raise unless all `names` may vary together."""
+    for name in names:
+        if name in KERNEL_PARAMETERS:
+            raise ValueError(
+                f"{owner} cannot vary {name!r}: it changes the kernel, whose columns all fits "
+                "share. Call it once for each kernel, or use GridSearchCV."
+            )
+        if name not in variable_parameters(estimator):
+            allowed = ", ".join(repr(allowed) for allowed in variable_parameters(estimator))
+            raise ValueError(
+                f"{owner} can vary {allowed} of {type(estimator).__name__}. Got {name!r} instead."
+            )
+    if {"C", LAMBDA} <= set(names):
+        raise ValueError(f"{owner} can vary 'C' or 'lambda', not both: each determines the other.")
+
+
+def with_parameters(
+    estimator: AtTopClassifier, parameters: Mapping[str, Any], n_positives: int
+) -> AtTopClassifier:
+    """A clone of `estimator` with these parameters, ``lambda`` turned into ``C``."""
+    named = {_plain(name): _plain(value) for name, value in parameters.items()}
+    if LAMBDA in named:
+        named["C"] = _C_of_lambda(named.pop(LAMBDA), n_positives)
+    candidate = clone(estimator).set_params(**named)
+    checks.check_parameters(candidate)
+    return candidate
+
+
+def _C_of_lambda(value: Any, n_positives: int) -> float:
+    """``1 / (lambda n_positives)``, infinite for 0."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and 0.0 <= value < math.inf):
+        raise ValueError(f"The values of 'lambda' must be in [0, inf). Got {value!r} instead.")
+    return 1.0 / (float(value) * n_positives) if value > 0.0 else math.inf
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as one of Python's; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,335 @@
+"""A classifier that chooses its parameters by cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from numbers import Integral
+from typing import Any, Self
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from attop._verdict import warn_of_status, warn_of_zero
+from attop.classifiers import AtTopClassifier
+from attop.model_selection._folds import Candidate, Fold, FoldFit, Stores, Task
+from attop.model_selection._parameters import (
+    LAMBDA,
+    check_estimator,
+    check_names,
+    variable_parameters,
+    with_parameters,
+)
+from attop.model_selection._results import results_table
+from attop.model_selection._scoring import metric_of
+from attop.solvers.solution import Status
+
+#: What is searched where nothing else is asked for.
+DEFAULT_GRID = {LAMBDA: (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)}
+
+
+class AtTopCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Choice of parameters and formulation by cross-validation with shared work.
+
+    Each kernel column is computed once for all samples and serves every fit: all values of
+    the parameters, all formulations and all folds.  Each fit starts from the solution most
+    like it, and the samples left out are scored on the way.  The models are those of
+    separate fits, up to the tolerance.
+
+    Parameters
+    ----------
+    estimator : AtTopClassifier or list of them
+        One or several formulations, with the parameters that stay the same.
+    param_grid : dict or list of dict, default=None
+        Values to try of ``"C"`` or ``"lambda"`` (``C = 1 / (lambda n_positives)`` with
+        the positives of the training samples), ``"surrogate"``, ``"K"``, ``"tau"`` and
+        ``"theta"``.  A dict serves every estimator, as far as it takes the parameters; a
+        list has one for each.  None is ``lambda`` from 1e-1 to 1e-5.
+    cv : int, splitter or iterable of (train, test), default=5
+        The folds; an int is a number of stratified ones.
+    scoring : str or callable, default="tpr_at_fpr_0.05"
+        A name that `attop.metrics.get_scorer` knows; a scorer that uses decision values or
+        predictions; or a function of labels (1 for positive, 0 otherwise) and scores.
+        Larger is better.
+    refit : bool, default=True
+        Whether to fit the best candidate on all samples.
+    n_jobs : int, default=None
+        Processes.  The fits of one process share kernel columns and already use all cores;
+        several processes compute columns each for its own folds, in as much memory each.
+        That pays where the solver, not the kernel, takes the time.
+    verbose : int, default=0
+        Whether to show a progress bar.
+    random_state : int, RandomState or None, default=None
+        Shuffles the samples before a number of folds is made; None keeps their order.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        One entry per candidate: ``estimator``, ``params``, ``param_{name}``,
+        ``split{i}_test_score``, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``, ``mean_fit_time``, ``std_fit_time``, ``split{i}_dual_gap``,
+        ``max_dual_gap``, ``split{i}_status``, ``n_columns``.
+    best_estimator_ : AtTopClassifier
+        The best candidate, fitted on all samples; only with ``refit=True``.
+    best_params_ : dict
+        Its parameters.
+    best_score_ : float
+        Its mean score.
+    best_index_ : int
+        Its place in `cv_results_`.
+    n_splits_ : int
+        Number of folds.
+    classes_ : ndarray of shape (2,)
+        The labels, in order.
+    pos_label_ : label
+        The positive one.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has string column names.
+
+    Notes
+    -----
+    ``gamma="scale"`` is computed once, from all samples, so that folds share the kernel;
+    a plain loop over the folds would compute it from the training samples of each.
+
+    A model that gives all samples the same score says nothing, but would win by any metric
+    that counts ties as hits: its score is NaN, which ranks last.
+
+    Examples
+    --------
+    >>> from attop import PatMatNP, TopPush
+    >>> from attop.datasets import load_ionosphere
+    >>> from attop.model_selection import AtTopCV
+    >>> X, y = load_ionosphere(return_X_y=True)
+    >>> search = AtTopCV([TopPush(), PatMatNP(tau=0.1)], {"C": [0.1, 1.0]}, random_state=0)
+    >>> len(search.fit(X, y).cv_results_["params"])
+    4
+    """
+
+    def __init__(
+        self,
+        estimator,
+        param_grid=None,
+        *,
+        cv=5,
+        scoring="tpr_at_fpr_0.05",
+        refit=True,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y, groups=None) -> Self:
+        """Search, and fit the best candidate on all samples.
+
+        An interrupt by the user (KeyboardInterrupt) is passed on; nothing is kept then.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Training samples, or their kernel matrix.
+        y : array-like of shape (n_samples,)
+            Labels, of two values.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of the samples, for splitters that use them.
+
+        Returns
+        -------
+        self
+        """
+        candidates = self._candidates()
+        metric = metric_of(self.scoring)
+        reader, data, positive = self._read(X, y)
+        folds = self._folds(data, y, positive, groups)
+        task = Task(data, positive, candidates, folds, metric)
+        with Stores(task) as stores:
+            fits = self._run(task, stores)
+            results = results_table(candidates, fits, len(folds))
+            best = int(np.argmin(results["rank_test_score"]))
+            best_estimator = self._refit(task, stores, best, X, y) if self.refit else None
+        self._keep(reader, results, best, best_estimator)
+        _warn_of_search(results, fits)
+        return self
+
+    def decision_function(self, X) -> NDArray[np.float64]:
+        """Score less threshold of the best model."""
+        return self._best().decision_function(X)
+
+    def predict(self, X) -> NDArray[Any]:
+        """Labels by the best model."""
+        return self._best().predict(X)
+
+    def score(self, X, y) -> float:
+        """The metric of the search, at the best model."""
+        decision = self.decision_function(X)
+        return metric_of(self.scoring)(np.asarray(y) == self.pos_label_, decision)
+
+    def _estimators(self) -> list[AtTopClassifier]:
+        several = isinstance(self.estimator, list | tuple)
+        estimators = list(self.estimator) if several else [self.estimator]
+        if not estimators:
+            raise ValueError("The 'estimator' parameter of AtTopCV must not be an empty list.")
+        return estimators
+
+    def _candidates(self) -> list[Candidate]:
+        estimators = self._estimators()
+        for estimator in estimators:
+            check_estimator(estimator, "AtTopCV")
+        return [
+            Candidate(estimator, parameters)
+            for estimator, grid in zip(estimators, self._grids(estimators))
+            for parameters in ParameterGrid(grid)
+        ]
+
+    def _grids(self, estimators: list[AtTopClassifier]) -> list[dict[str, Any]]:
+        """The grid of each estimator, checked."""
+        grid = DEFAULT_GRID if self.param_grid is None else self.param_grid
+        if isinstance(grid, Mapping):
+            for name in grid:
+                if not any(name in variable_parameters(estimator) for estimator in estimators):
+                    check_names([name], estimators[0], "AtTopCV")
+            grids = [
+                {name: grid[name] for name in grid if name in variable_parameters(estimator)}
+                for estimator in estimators
+            ]
+        else:
+            grids = [dict(one) for one in grid]
+            if len(grids) != len(estimators):
+                raise ValueError(
+                    "The 'param_grid' parameter of AtTopCV must be a dict or a list of as many "
+                    f"dicts as there are estimators, {len(estimators)}. Got {len(grids)} instead."
+                )
+        for estimator, one in zip(estimators, grids):
+            check_names(one, estimator, "AtTopCV")
+        return grids
+
+    def _read(self, X, y) -> tuple[AtTopClassifier, Any, NDArray[np.bool_]]:
+        """Samples as the estimators take them, which are positive, and who has read them."""
+        readers = [clone(estimator) for estimator in self._estimators()]
+        if len({reader.kernel == "precomputed" for reader in readers}) > 1:
+            raise ValueError("AtTopCV cannot mix kernel='precomputed' with other kernels.")
+        for reader in readers:
+            data, positive = reader._check_training_data(X, y)
+        if len({reader.pos_label_ for reader in readers}) > 1:
+            raise ValueError("The estimators of AtTopCV must agree in their 'pos_label'.")
+        return reader, data, positive
+
+    def _folds(self, data, y, positive, groups) -> list[Fold]:
+        cv = self.cv
+        if isinstance(cv, Integral) and self.random_state is not None:
+            cv = StratifiedKFold(int(cv), shuffle=True, random_state=self.random_state)
+        splitter = check_cv(cv, positive, classifier=True)
+        folds = [
+            (np.arange(len(positive))[train], np.arange(len(positive))[test])
+            for train, test in splitter.split(data, y, groups)
+        ]
+        if not folds:
+            raise ValueError("The 'cv' parameter of AtTopCV gave no folds.")
+        return folds
+
+    def _run(self, task: Task, stores: Stores) -> list[FoldFit]:
+        """All fits: with the columns of `stores`, or in processes of their own."""
+        alone = min(joblib.effective_n_jobs(self.n_jobs), len(task.folds)) == 1
+        source: Iterator[FoldFit]
+        if alone:
+            source = (fit for fold in range(len(task.folds)) for fit in stores.fits(fold))
+        else:
+            source = task.fits(self.n_jobs)
+        total = len(task.candidates) * len(task.folds)
+        fits = []
+        with _progress(total) if self.verbose else nullcontext(lambda: None) as advance:
+            for fit in source:
+                fits.append(fit)
+                advance()
+        return fits
+
+    def _refit(self, task: Task, stores: Stores, best: int, X, y) -> AtTopClassifier:
+        candidate, shared = task.candidates[best], stores.of(best)
+        n_positives = int(np.count_nonzero(task.positive))
+        model = with_parameters(candidate.estimator, candidate.parameters, n_positives)
+        model._check_training_data(X, y)
+        shared.forget()  # the folds were on fewer rows
+        problem = model._problem(task.positive)
+        solution = shared.solve(model, problem)
+        model._store(problem, shared.gram, solution)
+        warn_of_status(type(model).__name__, model.status_, model.dual_gap_, model.tol)
+        if model.status_ is not Status.NOT_PSD:
+            warn_of_zero(model.formulation, problem, solution.certificate, model.tol)
+        return model
+
+    def _keep(self, reader, results, best: int, best_estimator) -> None:
+        self.classes_, self.pos_label_ = reader.classes_, reader.pos_label_
+        self.n_features_in_ = reader.n_features_in_
+        for name, value in (
+            ("feature_names_in_", getattr(reader, "feature_names_in_", None)),
+            ("best_estimator_", best_estimator),
+        ):
+            self.__dict__.pop(name, None)  # of an earlier fit
+            if value is not None:
+                setattr(self, name, value)
+        self.cv_results_ = results
+        self.best_index_ = best
+        self.best_params_ = results["params"][best]
+        self.best_score_ = float(results["mean_test_score"][best])
+        self.n_splits_ = sum(1 for name in results if name.endswith("_status"))
+
+    def _best(self) -> AtTopClassifier:
+        check_is_fitted(self, "cv_results_")
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError("AtTopCV was fitted with refit=False and has no best_estimator_.")
+        return self.best_estimator_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        parts = [get_tags(estimator).input_tags for estimator in self._estimators()]
+        tags.input_tags.sparse = all(part.sparse for part in parts)
+        tags.input_tags.pairwise = all(part.pairwise for part in parts)
+        return tags
+
+
+def _warn_of_search(results: dict[str, Any], fits: list[FoldFit]) -> None:
+    missed = [fit for fit in fits if fit.status is not Status.CONVERGED]
+    if missed:
+        warnings.warn(
+            f"{len(missed)} of {len(fits)} fits of AtTopCV are not certified optimal; the first: "
+            f"{missed[0].status}. See 'max_dual_gap' and the statuses in cv_results_.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if not np.isfinite(results["mean_test_score"][int(np.argmin(results["rank_test_score"]))]):
+        warnings.warn(
+            "Every candidate of AtTopCV gave the same score to all samples in some fold: there "
+            "is nothing to choose by. Try a larger C (a smaller lambda), K or tau.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _progress(total: int) -> AbstractContextManager[Any]:
+    """A progress bar; what it yields is called after each fit."""
+    from rich.progress import Progress
+
+    @contextmanager
+    def shown():
+        with Progress() as progress:
+            task = progress.add_task("AtTopCV", total=total)
+            yield lambda: progress.advance(task)
+
+    return shown()

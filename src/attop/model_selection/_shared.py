@@ -1,0 +1,63 @@
+"""Fits on the same kernel matrix that share its columns and start from each other."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from attop.classifiers import AtTopClassifier
+from attop.kernels.functions import Gram
+from attop.model_selection._starts import Solved, nearest, start_from
+from attop.problem import Problem
+from attop.solvers.solution import Solution, Status
+
+
+class SharedFits:
+    """Solves problems on one kernel matrix; each column is computed once.
+
+    Every fit starts from the solution of the nearest parameters on the same rows.  A start
+    from another fold was measured too, and cost more rounds than it saved.
+
+    To be used as a context manager, which ends the threads of the column store.
+
+    Parameters
+    ----------
+    gram : Gram
+        Kernel matrix of all samples.  A problem on some of them, such as the training
+        samples of a fold, refers to their rows.
+    tol : float
+        Tightest tolerance of the fits to come.
+    cache_size : float
+        Megabytes for kernel columns.
+    """
+
+    def __init__(self, gram: Gram, tol: float, cache_size: float) -> None:
+        # Imported here: the compiled solver makes `import attop` slow.
+        from attop.solvers.exact import open_columns
+
+        self.gram = gram
+        self.columns = open_columns(gram, tol, int(cache_size * 2**20))
+        self._solved: list[Solved] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.columns.close()
+
+    def forget(self) -> None:
+        """Drop the known solutions, but not the columns: problems on other rows follow."""
+        self._solved.clear()
+
+    def solve(self, estimator: AtTopClassifier, problem: Problem) -> Solution:
+        """Solve the problem as `estimator` would, from the nearest known solution.
+
+        Raises KeyboardInterrupt where the user interrupts the solver: a model cut short
+        would be compared with finished ones.
+        """
+        known = nearest(problem, self._solved)
+        start = None if known is None else start_from(known, problem)
+        solution = estimator._solve(problem, self.gram, start=start, columns=self.columns)
+        if solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        self._solved.append(Solved(problem, solution))
+        return solution

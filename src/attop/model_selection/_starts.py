@@ -1,0 +1,157 @@
+"""Where a fit begins, given the solution of a similar one.
+
+The dual variables of another problem are a start for this one after two corrections.
+Their common size: the solution shrinks with ``C``, and the best multiple of a dual point
+has a closed form.  Their kind: when ``C`` or the threshold changes much, thousands of
+competitors join or leave the cap, which the solver would do block by block; the scores of
+the old model predict who they are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from attop import objectives
+from attop.problem import Family, Problem
+from attop.solvers.solution import Solution
+from attop.surrogates import SURROGATES
+
+Point = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+#: Variables that may change their kind before the start is predicted from scores: about
+#: as many as the solver moves in one round.
+FEW_CHANGES = 512
+#: Relative distance to a bound that counts as being at it.
+_AT_BOUND = 1e-9
+
+
+class Solved(NamedTuple):
+    """A problem and its solution."""
+
+    problem: Problem
+    solution: Solution
+
+
+def walking_order(problems: list[Problem]) -> list[int]:
+    """The order of the fits: increasing C inside, all else outside.
+
+    Small C has the most support vectors: their columns serve all fits that follow, and
+    going up needs hardly any new ones.
+    """
+
+    def key(i: int) -> tuple:
+        problem = problems[i]
+        return problem.surrogate, problem.K, problem.tau, problem.theta, problem.C
+
+    return sorted(range(len(problems)), key=key)
+
+
+def nearest(problem: Problem, solved: list[Solved]) -> Solved | None:
+    """The solved problem most like this one; None where none can serve as its start."""
+    usable = [s for s in solved if _comparable(s.problem, problem)]
+    return min(usable, key=lambda s: _distance(s.problem, problem), default=None)
+
+
+def _comparable(old: Problem, new: Problem) -> bool:
+    return old.family == new.family and old.surrogate == new.surrogate
+
+
+def _distance(old: Problem, new: Problem) -> float:
+    """Factors by which the parameters differ, added on a logarithmic scale."""
+    pairs = [(getattr(old, name), getattr(new, name)) for name in ("C", "K", "tau", "theta")]
+    # C may be infinite, K and tau zero.
+    logs = np.log(np.clip(pairs, 1e-12, 1e12))
+    return float(np.sum(np.abs(logs[:, 0] - logs[:, 1])))
+
+
+def start_from(known: Solved, problem: Problem) -> Point:
+    """A start for `problem` from the solution of another on the same rows.
+
+    Where hardly any variable is expected to change its kind (zero, free, at its bound), the
+    start is the best multiple of the known dual point; otherwise bounded variables follow
+    the prediction and free ones keep their value.
+    """
+    solution = known.solution
+    if not np.isfinite(problem.C):
+        return _best_multiple(problem, solution)
+    alpha, shares = _predicted(problem, solution)
+    alpha_free, beta_free = _free(known)
+    changes = _n_changes(solution.alpha, alpha, alpha_free)
+    changes += _n_changes(solution.beta, shares, beta_free)
+    if changes <= FEW_CHANGES:
+        return _best_multiple(problem, solution)
+    alpha = np.where(alpha_free, np.minimum(solution.alpha, problem.alpha_max), alpha)
+    shares = np.where(beta_free, solution.beta / np.max(solution.beta), shares)
+    return alpha, shares * (np.sum(alpha) / np.sum(shares))
+
+
+def _free(known: Solved) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which alphas and betas lie strictly between their bounds.
+
+    Smooth terms have no bounds to be at: there the scores tell every variable, and none
+    counts as free.
+    """
+    problem, solution = known
+    alpha, beta = solution.alpha, solution.beta
+    alpha_free = (alpha > 0.0) & (alpha < problem.alpha_max * (1.0 - _AT_BOUND))
+    # The cap of a single beta never holds it.
+    lone = problem.family == Family.TIED_CAP and problem.K == 1
+    cap = np.inf if lone else np.max(beta)
+    beta_free = (beta > 0.0) & (beta < cap * (1.0 - _AT_BOUND))
+    return alpha_free & (problem.surrogate == "hinge"), beta_free & (problem.family != Family.NORM)
+
+
+def _predicted(problem: Problem, solution: Solution) -> Point:
+    """Alphas, and betas in units of their cap, by the scores of the best multiple of w.
+
+    At the optimum ``alpha_i = C l'(t - s_i)``, and beta is proportional to
+    ``l'(theta (s_j - t))`` or to the membership in the top K.
+    """
+    scores = _best_scale(problem, solution) * _scores(solution)
+    t = objectives.threshold(problem, scores)
+    slope = SURROGATES[problem.surrogate].slope
+    alpha = problem.C * slope(t - scores[problem.positives])
+    competing = scores[problem.competitors]
+    if problem.family == Family.TIED_CAP:
+        lowest = np.partition(competing, len(competing) - problem.K)[-problem.K]
+        return alpha, (competing >= lowest).astype(np.float64)
+    return alpha, slope(problem.theta * (competing - t))
+
+
+def _best_scale(problem: Problem, solution: Solution) -> float:
+    """The multiple of the known ``w`` with the least primal value, to a few percent."""
+    scores, w_norm2 = _scores(solution), solution.certificate.w_norm2
+
+    def primal(log_scale: float) -> float:
+        scale = np.exp(log_scale)
+        return objectives.primal_value(problem, scale**2 * w_norm2, scale * scores)
+
+    best = minimize_scalar(primal, bounds=(-7.0, 7.0), method="bounded", options={"xatol": 0.02})
+    return float(np.exp(best.x))
+
+
+def _best_multiple(problem: Problem, solution: Solution) -> Point:
+    """The multiple of a dual point with the largest dual value, clipped to the bounds.
+
+    Along the ray the dual is ``r linear - r^2 quadratic / 2``.
+    """
+    alpha, beta, w_norm2 = solution.alpha, solution.beta, solution.certificate.w_norm2
+    penalty = problem.quadratic_alpha * float(np.dot(alpha, alpha))
+    quadratic = w_norm2 + penalty
+    linear = objectives.dual_value(problem, w_norm2, alpha, beta) + 0.5 * quadratic
+    multiple = linear / quadratic if linear > 0.0 and quadratic > 0.0 else 1.0
+    return np.minimum(multiple * alpha, problem.alpha_max), multiple * beta
+
+
+def _n_changes(old: NDArray[np.float64], new: NDArray[np.float64], free: NDArray[np.bool_]) -> int:
+    """How many variables turn from zero to nonzero or back, free ones aside."""
+    return int(np.count_nonzero(((old > 0.0) != (new > 0.0)) & ~free))
+
+
+def _scores(solution: Solution) -> NDArray[np.float64]:
+    assert solution.scores is not None  # the exact solver always has them
+    return solution.scores
