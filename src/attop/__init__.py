@@ -9,11 +9,14 @@ from attop.classifiers import (
     TopPush,
     TopPushK,
 )
+from attop.grill import Grill, GrillNP
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AtTopClassifier",
+    "Grill",
+    "GrillNP",
     "PatMat",
     "PatMatNP",
     "TauFPL",

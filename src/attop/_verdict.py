@@ -49,7 +49,7 @@ def warn_of_status(name: str, status: Status, gap: float, tol: float) -> None:
             UserWarning,
             stacklevel=3,
         )
-    elif status is not Status.CONVERGED:
+    elif status not in (Status.CONVERGED, Status.NO_CERTIFICATE):
         warnings.warn(
             f"{name} reached a relative duality gap of {gap:.1e}, not tol={tol:g}: {status}. "
             + _ADVICE.get(status, "Use a larger tol, or scale the features."),

@@ -12,11 +12,14 @@ TauFPL     mean of the K = n- tau largest scores         negatives    tau
 TopMeanK   mean of the K = n tau largest scores          all          tau
 PatMat     root of mean l(theta (s - t)) = tau           all          tau, theta
 PatMatNP   root of mean l(theta (s - t)) = tau           negatives    tau, theta
+Grill      top tau-quantile of the scores                all          tau
+GrillNP    top tau-quantile of the scores                negatives    tau
 =========  ============================================  ===========  ==========
 
 A new convex formulation is one class here, or one instance of a class, and one line in
-`FORMULATIONS`.  Formulations that are not convex have no dual and belong beside these,
-with a description of their own for the primal solver.
+`FORMULATIONS`.  Grill and GrillNP have a loss of the negatives besides and are not convex:
+they have no dual, a problem of their own (`attop.quantile_problem`), and a table of their
+own, `NONCONVEX_FORMULATIONS`.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop.problem import Family, Problem
+from attop.quantile_problem import QuantileProblem
 
 #: Which dual the surrogate quantile leads to, by the surrogate.
 _SURROGATE_QUANTILE_FAMILY = {"hinge": Family.PRICED_CAP, "quadratic_hinge": Family.NORM}
@@ -145,4 +149,27 @@ FORMULATIONS: dict[str, Formulation] = {
         SurrogateQuantile("PatMat", "all", twin="PatMatNP"),
         SurrogateQuantile("PatMatNP", "negatives"),
     )
+}
+
+
+@dataclass(frozen=True)
+class TopQuantile(Formulation):
+    """``t`` is the top tau-quantile of the scores of the competitors; not convex."""
+
+    parameters: ClassVar[tuple[str, ...]] = ("tau",)
+    convex: ClassVar[bool] = False
+
+    def quantile_problem(
+        self, positive: NDArray[np.bool_], C: float, surrogate: str, tau: float
+    ) -> QuantileProblem:
+        """The problem on samples of which `positive` marks the positive ones."""
+        positives, competitors = self.rows(positive)
+        negatives = np.flatnonzero(~positive)
+        return QuantileProblem(positives, negatives, competitors, C, surrogate, float(tau))
+
+
+#: The formulations without a dual by name.
+NONCONVEX_FORMULATIONS: dict[str, TopQuantile] = {
+    formulation.name: formulation
+    for formulation in (TopQuantile("Grill", "all"), TopQuantile("GrillNP", "negatives"))
 }

@@ -1,0 +1,81 @@
+r"""The problem with the exact quantile for a threshold: Grill and Grill-NP.
+
+.. math::
+
+    f(w) = \frac{1}{2} |w|^2 + C \sum_{i \in I^+} l(t - s_i)
+        + C \frac{n^+}{n^-} \sum_{j \in I^-} l(s_j - t), \qquad
+    t = \max \{ t : \text{share of competitors with } s \ge t \text{ is at least } \tau \},
+
+which is :math:`1/\lambda` times the objective of the paper's framework with
+:math:`C_1 = 1/n^-`, :math:`C_2 = 1/n^+` and :math:`C = 1 / (\lambda n^+)`.  The threshold is one
+of the scores and no convex function of ``w``: the problem has no dual, and a descent finds a
+local minimum.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attop.surrogates import SURROGATES
+from attop.thresholds import quantile
+
+Vector = NDArray[np.float64]
+
+
+class QuantileProblem(NamedTuple):
+    """One problem on the rows of the samples.
+
+    Attributes
+    ----------
+    positives, negatives : ndarray of intp
+        Rows of the two classes, increasing.
+    competitors : ndarray of intp
+        Rows whose scores make the threshold: the negatives, or all rows.
+    C : float
+        Weight of the loss, finite.
+    surrogate : {"hinge", "quadratic_hinge"}
+        The surrogate of the loss.
+    tau : float
+        Share of competitors at or above the threshold.
+    """
+
+    positives: NDArray[np.intp]
+    negatives: NDArray[np.intp]
+    competitors: NDArray[np.intp]
+    C: float
+    surrogate: str
+    tau: float
+
+    @property
+    def C_negatives(self) -> float:
+        """Weight of the loss of each negative."""
+        return self.C * len(self.positives) / len(self.negatives)
+
+    def threshold(self, scores: Vector) -> float:
+        """The top tau-quantile of the scores of the competitors."""
+        return quantile(scores[self.competitors], self.tau)
+
+    def value(self, w_norm2: float, scores: Vector) -> float:
+        """The objective at weights of the given squared norm and `scores`."""
+        loss, t = SURROGATES[self.surrogate].value, self.threshold(scores)
+        above = self.C * float(np.sum(loss(t - scores[self.positives])))
+        below = self.C_negatives * float(np.sum(loss(scores[self.negatives] - t)))
+        return 0.5 * w_norm2 + above + below
+
+    def slopes(self, scores: Vector) -> Vector:
+        """Derivative of the losses by each score, through the threshold too.
+
+        The threshold is the score of one sample, which therefore gets what all the others
+        give to a rise of the threshold.  The gradient of the objective is ``w + X' slopes``.
+        """
+        slope, t = SURROGATES[self.surrogate].slope, self.threshold(scores)
+        slopes = np.zeros(len(scores))
+        slopes[self.positives] = -self.C * slope(t - scores[self.positives])
+        slopes[self.negatives] = self.C_negatives * slope(scores[self.negatives] - t)
+        total = float(np.sum(slopes))
+        at_threshold = self.competitors[np.flatnonzero(scores[self.competitors] == t)[0]]
+        slopes[at_threshold] -= total
+        return slopes

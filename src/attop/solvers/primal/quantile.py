@@ -1,0 +1,222 @@
+"""Gradient descent on the problem with the exact quantile, from several starts.
+
+The objective has kinks, where a gradient may point up hill, and local minima.  Against the
+first, steps have a length of their own and the best point is kept: where some steps bring
+nothing better, the descent goes back to that point with shorter ones.  Against the second
+there are several starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from attop.kernels.functions import Gram
+from attop.problem import Family, Problem
+from attop.quantile_problem import QuantileProblem
+from attop.solvers.primal.driver import solve as solve_convex
+from attop.solvers.primal.samples import Samples
+from attop.solvers.solution import History, HistoryRecorder
+
+Vector = NDArray[np.float64]
+
+#: Steps of each start where max_iter sets no limit.
+STEPS_PER_START = 1000
+#: Steps that may bring nothing before the descent goes back and shortens them.
+_PATIENCE = 10
+#: A start is tried at these multiples of the length that gives its scores a deviation of 1.
+_MULTIPLES = 2.0 ** np.arange(-5, 6)
+
+
+@dataclass(frozen=True)
+class QuantileSolution:
+    """The best weights found, and how.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_features,)
+        The weights ``w``.
+    objective : float
+        Value at `coef`.
+    threshold : float
+        The quantile of the scores of `coef`.
+    start_objectives : ndarray of shape (n_starts,)
+        Value at each start.
+    history : History
+        The best value so far along all steps; there is no dual value and no gap.
+    n_iter : int
+        Steps of all starts.
+    """
+
+    coef: Vector
+    objective: float
+    threshold: float
+    start_objectives: Vector
+    history: History
+    n_iter: int
+
+
+def solve_quantile(
+    problem: QuantileProblem,
+    gram: Gram,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = -1,
+    max_time: float | None = None,
+    start: Vector | None = None,
+    random_state=None,
+    verbose: int = 0,
+    n_starts: int = 4,
+) -> QuantileSolution:
+    """Search for a minimum, and keep the best of several starts.
+
+    Parameters
+    ----------
+    problem : QuantileProblem
+        The problem.
+    gram : Gram
+        Samples with the linear kernel.
+    tol : float
+        A descent ends when its steps are shorter than this share of the weights.
+    max_iter : int
+        Bound on the steps of each start; -1 for 1000.
+    max_time : float, optional
+        Bound on the seconds.
+    start : ndarray, optional
+        Weights to start from besides.
+    random_state : int, RandomState or None
+        Draws the starts.
+    verbose : int
+        Print a line per start.
+    n_starts : int
+        Number of starts: the optimum of the convex formulation whose threshold is the mean of
+        the scores above the quantile, the difference of the means of the classes, and random
+        weights.
+
+    Returns
+    -------
+    QuantileSolution
+    """
+    if n_starts < 1:
+        raise ValueError(
+            f"The 'n_starts' option must be an integer of at least 1. Got {n_starts} instead."
+        )
+    samples, recorder = Samples(gram.X), HistoryRecorder()
+    most_steps = STEPS_PER_START if max_iter < 0 else max_iter
+    best: _Descent | None = None
+    start_objectives: list[float] = []
+    steps = 0
+    for weights in _starts(problem, gram, samples, start, n_starts, random_state):
+        descent = _Descent(problem, samples, weights)
+        start_objectives.append(descent.best_value)
+        before = np.inf if best is None else best.best_value
+        recorder.add(steps, min(before, descent.best_value), np.nan, np.nan)
+        while descent.n_steps < most_steps and descent.step_length > tol * descent.scale:
+            if _over(max_time, recorder):
+                break
+            descent.step()
+            steps += 1
+            recorder.add(steps, min(before, descent.best_value), np.nan, np.nan)
+        if best is None or descent.best_value < before:
+            best = descent
+        if verbose:
+            print(f"start {len(start_objectives)}: {descent.best_value:.8g} after {steps} steps")
+        if _over(max_time, recorder):
+            break
+    assert best is not None  # there is at least one start
+    return QuantileSolution(
+        coef=best.best_w,
+        objective=best.best_value,
+        threshold=problem.threshold(samples.scores(best.best_w)),
+        start_objectives=np.array(start_objectives),
+        history=recorder.finish(),
+        n_iter=steps,
+    )
+
+
+class _Descent:
+    """One descent from one start."""
+
+    def __init__(self, problem: QuantileProblem, samples: Samples, w: Vector):
+        self.problem, self.samples = problem, samples
+        self.w, self.scores = w, samples.scores(w)
+        self.best_w, self.best_scores = self.w, self.scores
+        self.best_value = problem.value(float(w @ w), self.scores)
+        # No weights longer than this can be better.
+        self.scale = float(np.sqrt(2.0 * self.best_value))
+        self.step_length = 0.1 * self.scale
+        self.n_steps, self._idle = 0, 0
+
+    def step(self) -> None:
+        """Go one step against the gradient."""
+        self.n_steps += 1
+        gradient = self.w + self.samples.combine(self.problem.slopes(self.scores))
+        length = float(np.linalg.norm(gradient))
+        if length == 0.0:  # a stationary point
+            self.step_length = 0.0
+            return
+        self.w = self.w - (self.step_length / length) * gradient
+        self.scores = self.samples.scores(self.w)
+        value = self.problem.value(float(self.w @ self.w), self.scores)
+        self._idle += 1
+        if value < self.best_value:
+            self.best_w, self.best_scores, self.best_value = self.w, self.scores, value
+            self._idle = 0
+        elif self._idle >= _PATIENCE:
+            self.w, self.scores = self.best_w, self.best_scores
+            self.step_length *= 0.5
+            self._idle = 0
+
+
+def _starts(
+    problem: QuantileProblem,
+    gram: Gram,
+    samples: Samples,
+    given: Vector | None,
+    n_starts: int,
+    random_state,
+) -> Iterator[Vector]:
+    """The weights to start from, each at its best multiple."""
+    if given is not None:
+        yield given
+    rng = check_random_state(random_state)
+    for number in range(n_starts):
+        if number == 0:
+            direction = _convex_relative(problem, gram, samples)
+        elif number == 1:
+            means = np.zeros(samples.n_samples)
+            means[problem.positives] = 1.0 / len(problem.positives)
+            means[problem.negatives] = -1.0 / len(problem.negatives)
+            direction = samples.combine(means)
+        else:
+            direction = rng.normal(size=samples.n_features)
+        yield _scaled(problem, samples, direction)
+
+
+def _convex_relative(problem: QuantileProblem, gram: Gram, samples: Samples) -> Vector:
+    """About the optimum of TauFPL or TopMeanK with the same parameters."""
+    K = max(1, round(len(problem.competitors) * problem.tau))
+    relative = Problem(
+        problem.positives, problem.competitors, problem.C, problem.surrogate, Family.TIED_CAP, K=K
+    )
+    solution = solve_convex(relative, gram, tol=1e-2, max_iter=50)
+    return samples.weights(relative, solution.alpha, solution.beta)
+
+
+def _scaled(problem: QuantileProblem, samples: Samples, direction: Vector) -> Vector:
+    """The multiple of `direction`, itself and its opposite among them, that is best."""
+    scores = samples.scores(direction)
+    deviation = float(np.std(scores))
+    multiples = np.append(1.0, _MULTIPLES / deviation if deviation > 0.0 else [])
+    multiples = np.concatenate([multiples, -multiples])
+    norm2 = float(direction @ direction)
+    values = [problem.value(c**2 * norm2, c * scores) for c in multiples]
+    return multiples[int(np.argmin(values))] * direction
+
+
+def _over(max_time: float | None, recorder: HistoryRecorder) -> bool:
+    return max_time is not None and recorder.elapsed >= max_time
