@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from attop import __version__
+from attop.cli.datasets import datasets
 from attop.cli.demo import demo
 from attop.cli.figure import figure
 
@@ -30,6 +31,7 @@ app = typer.Typer(
 
 app.command()(demo)
 app.add_typer(figure, name="figure")
+app.command()(datasets)
 
 
 def _print_version(wanted: bool) -> None:
