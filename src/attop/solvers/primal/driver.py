@@ -120,14 +120,13 @@ def _begin(
     problem: Problem, samples: Samples, start: tuple[Vector, Vector] | None, method: str
 ) -> Newton | Subgradient:
     """The method at its first point."""
-    alpha, beta = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
+    point = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
     if method == "newton":
-        alpha, beta = (alpha, beta) if start is None else start
-        return Newton(problem, samples, samples.weights(problem, alpha, beta))
+        return Newton(problem, samples, *(point if start is None else start))
     # The average has to be feasible, which a start of another problem need not be.
-    if start is not None and infeasibility(problem, *start) <= 0.0:
-        alpha, beta = start
-    return Subgradient(problem, samples, alpha, beta)
+    if start is not None and infeasibility(problem, *start) <= 1e-12:
+        point = start
+    return Subgradient(problem, samples, *point)
 
 
 def _limit(steps: int, max_iter: int, max_time: float | None, elapsed: float) -> Status | None:

@@ -100,17 +100,19 @@ class Newton:
         A convex problem with a finite C.
     samples : Samples
         Its samples.
-    w : ndarray of shape (n_features,)
-        Where to begin.
+    alpha, beta : ndarray
+        A point of the dual; the method begins with its weights and near its slopes.
     """
 
-    def __init__(self, problem: Problem, samples: Samples, w: Vector):
-        self.problem, self.samples, self.w = problem, samples, w
-        self.scores = samples.scores(w)
+    def __init__(self, problem: Problem, samples: Samples, alpha: Vector, beta: Vector):
+        self.problem, self.samples = problem, samples
+        self.w = samples.weights(problem, alpha, beta)
+        self.scores = samples.scores(self.w)
         self.width = _FIRST_WIDTH
         self._gap_before, self._best_gap, self._idle = 0.0, np.inf, 0
-        self.given_alpha = np.zeros(len(problem.positives))
-        self.given_share = np.zeros(len(problem.competitors))
+        self.given_alpha = np.clip(alpha / problem.C, 0.0, 1.0)
+        cap = np.sum(beta) / problem.K if problem.family == Family.TIED_CAP else np.max(beta)
+        self.given_share = np.clip(beta / cap, 0.0, 1.0) if cap > 0.0 else np.zeros(len(beta))
         self._look()
 
     @property

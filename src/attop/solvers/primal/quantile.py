@@ -110,7 +110,7 @@ def solve_quantile(
     best: _Descent | None = None
     start_objectives: list[float] = []
     steps = 0
-    for weights in _starts(problem, gram, samples, start, n_starts, random_state):
+    for weights in _starts(problem, gram, samples, start, n_starts, random_state, max_time):
         descent = _Descent(problem, samples, weights)
         start_objectives.append(descent.best_value)
         before = np.inf if best is None else best.best_value
@@ -179,6 +179,7 @@ def _starts(
     given: Vector | None,
     n_starts: int,
     random_state,
+    max_time: float | None,
 ) -> Iterator[Vector]:
     """The weights to start from, each at its best multiple."""
     if given is not None:
@@ -186,7 +187,7 @@ def _starts(
     rng = check_random_state(random_state)
     for number in range(n_starts):
         if number == 0:
-            direction = _convex_relative(problem, gram, samples)
+            direction = _convex_relative(problem, gram, samples, max_time)
         elif number == 1:
             means = np.zeros(samples.n_samples)
             means[problem.positives] = 1.0 / len(problem.positives)
@@ -197,13 +198,15 @@ def _starts(
         yield _scaled(problem, samples, direction)
 
 
-def _convex_relative(problem: QuantileProblem, gram: Gram, samples: Samples) -> Vector:
+def _convex_relative(
+    problem: QuantileProblem, gram: Gram, samples: Samples, max_time: float | None
+) -> Vector:
     """About the optimum of TauFPL or TopMeanK with the same parameters."""
     K = max(1, round(len(problem.competitors) * problem.tau))
     relative = Problem(
         problem.positives, problem.competitors, problem.C, problem.surrogate, Family.TIED_CAP, K=K
     )
-    solution = solve_convex(relative, gram, tol=1e-2, max_iter=50)
+    solution = solve_convex(relative, gram, tol=1e-2, max_iter=50, max_time=max_time)
     return samples.weights(relative, solution.alpha, solution.beta)
 
 

@@ -1,0 +1,256 @@
+"""The primal solver: the optimum of the dual, reached from the other side."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+import attop
+from attop import TauFPL, TopPush
+from attop.datasets import load_ionosphere
+from attop.formulations import FORMULATIONS
+from attop.kernels.functions import Gram, Kernel
+from attop.objectives import dual_value, infeasibility, primal_value, threshold
+from attop.solvers import primal
+from attop.solvers.primal import newton
+from attop.solvers.primal.samples import Samples
+from attop.solvers.primal.smoothing import SmoothLoss, smooth_threshold
+from attop.solvers.primal.subgradient import Subgradient, slopes
+from attop.solvers.solution import Status
+from attop.surrogates import SURROGATES
+from conftest import CASES, OPTIMA, PARAMETERS, kernel_matrix, two_clouds
+from oracle import solve_dual
+
+LINEAR_OPTIMA = [row for row in OPTIMA if row["kernel"] == "linear"]
+every_case = pytest.mark.parametrize(("name", "surrogate"), CASES)
+
+
+def linear_case(name, surrogate, C=0.3):
+    X, positive = two_clouds(distance=1.5)
+    problem = FORMULATIONS[name].problem(positive, C, surrogate, **PARAMETERS[name])
+    return problem, Gram(Kernel("linear"), X)
+
+
+def optimum_of(problem, gram):
+    return solve_dual(problem, kernel_matrix(gram))[2]
+
+
+def random_scores(problem, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=1 + max(problem.positives.max(), problem.competitors.max()))
+
+
+@pytest.mark.filterwarnings("ignore:The optimum of this TopMeanK is w = 0:UserWarning")
+@pytest.mark.parametrize("row", LINEAR_OPTIMA, ids=lambda row: "-".join(row.values()))
+def test_reference_optima_within_100_steps(row):
+    data, y = load_ionosphere(return_X_y=True)
+    parameters = {name: float(row[name]) for name in ("tau", "theta") if row[name]}
+    if row["K"]:
+        parameters["K"] = int(row["K"])
+    model = getattr(attop, row["formulation"])(
+        C=float(row["C"]),
+        surrogate=row["surrogate"],
+        kernel="linear",
+        solver="primal",
+        tol=1e-3,
+        max_iter=100,
+        **parameters,
+    ).fit(data, y)
+    assert model.dual_gap_ <= 1e-3
+    assert_allclose(model.objective_, float(row["objective"]), rtol=1e-3)
+
+
+@every_case
+def test_newton_reaches_the_optimum(name, surrogate):
+    problem, gram = linear_case(name, surrogate)
+    solution = primal.solve(problem, gram, tol=1e-8, max_iter=200)
+    optimum = optimum_of(problem, gram)
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.certifies(1e-8)
+    assert_allclose(solution.certificate.primal, optimum, rtol=2e-8)
+
+
+@every_case
+def test_the_descent_of_the_paper_reaches_the_optimum(name, surrogate):
+    problem, gram = linear_case(name, surrogate)
+    solution = primal.solve(problem, gram, tol=3e-3, max_iter=5000, method="subgradient")
+    optimum = optimum_of(problem, gram)
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.dual <= optimum * (1 + 1e-9)
+    assert optimum * (1 - 1e-9) <= solution.certificate.primal <= optimum * (1 + 3e-3)
+
+
+@every_case
+def test_conjugate_gradients_find_the_same_optimum(name, surrogate, monkeypatch):
+    problem, gram = linear_case(name, surrogate)
+    monkeypatch.setattr(newton, "DIRECT_UP_TO", 0)
+    solution = primal.solve(problem, gram, tol=1e-6, max_iter=200)
+    assert solution.certificate.certifies(1e-6)
+    assert_allclose(solution.certificate.primal, optimum_of(problem, gram), rtol=2e-6)
+
+
+@every_case
+def test_the_gradient_bounds_the_objective_from_below(name, surrogate):
+    problem, gram = linear_case(name, surrogate)
+    samples = Samples(gram.X)
+    rng = np.random.default_rng(0)
+
+    def value(w):
+        return primal_value(problem, w @ w, gram.X @ w)
+
+    for _ in range(20):
+        w = rng.normal(size=gram.X.shape[1])
+        scores = gram.X @ w
+        point = slopes(problem, scores, threshold(problem, scores))
+        gradient = w - samples.weights(problem, *point)
+        for scale in (1e-3, 1.0, 10.0):
+            other = w + scale * rng.normal(size=len(w))
+            tangent = value(w) + gradient @ (other - w)
+            assert value(other) >= tangent - 1e-9 * abs(tangent)
+
+
+@every_case
+def test_slopes_at_any_scores_are_a_lower_bound(name, surrogate):
+    """Weak duality at the points that the solvers build from scores."""
+    problem, gram = linear_case(name, surrogate)
+    samples, optimum = Samples(gram.X), optimum_of(problem, gram)
+    for seed in range(10):
+        scores = 0.1 * random_scores(problem, seed)
+        alpha, beta = slopes(problem, scores, threshold(problem, scores))
+        assert infeasibility(problem, alpha, beta) <= 1e-12
+        w = samples.weights(problem, alpha, beta)
+        assert dual_value(problem, w @ w, alpha, beta) <= optimum * (1 + 1e-9)
+
+
+@every_case
+def test_the_descent_of_the_paper_never_lowers_its_bound(name, surrogate):
+    problem, gram = linear_case(name, surrogate)
+    samples = Samples(gram.X)
+    zeros = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
+    descent = Subgradient(problem, samples, *zeros)
+    for _ in range(50):
+        before = descent.dual
+        descent.advance()
+        assert descent.dual >= before - 1e-12 * abs(before)
+        assert infeasibility(problem, descent.alpha, descent.beta) <= 1e-12
+        assert_allclose(samples.weights(problem, descent.alpha, descent.beta), descent.w)
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_the_smooth_loss_has_its_derivatives_and_is_a_little_below(surrogate):
+    x = np.linspace(-3.0, 2.0, 501) + 1e-4
+    loss = SmoothLoss(surrogate, 0.3, np.linspace(0.0, 1.0, 501))
+    h = 1e-6
+    assert_allclose(loss.slope(x), (loss.value(x + h) - loss.value(x - h)) / (2 * h), atol=1e-5)
+    bend = (loss.slope(x + h) - loss.slope(x - h)) / (2 * h)
+    assert_allclose(loss.curvature(x), bend, atol=1e-5)
+    below = SURROGATES[surrogate].value(x) - loss.value(x)
+    assert np.all((below >= -1e-12) & (below <= 0.15 + 1e-12))
+
+
+@every_case
+@pytest.mark.parametrize("width", [1.0, 0.01])
+def test_the_smooth_threshold_has_its_derivatives_and_is_a_little_below(name, surrogate, width):
+    problem, _ = linear_case(name, surrogate)
+    scores = random_scores(problem)
+    competing = scores[problem.competitors]
+    given = np.random.default_rng(1).random(len(competing))
+    if name not in ("PatMat", "PatMatNP"):  # the given shares sum to 1
+        given *= min(1.0, problem.K / given.sum())
+    smooth = smooth_threshold(problem, competing, width, given)
+    assert_allclose(smooth.share.sum(), 1.0)
+    assert np.all(smooth.share >= 0.0)
+    below = threshold(problem, scores) - smooth.value
+    assert -1e-12 <= below <= 0.5 * width * (1 + 1e-9)
+    direction = np.random.default_rng(2).normal(size=len(competing))
+    h = 1e-6 * width
+    up, down = (
+        smooth_threshold(problem, competing + sign * h * direction, width, given)
+        for sign in (1, -1)
+    )
+    assert_allclose(smooth.share @ direction, (up.value - down.value) / (2 * h), rtol=1e-5)
+    bend = (up.share - down.share) @ direction / (2 * h)
+    along = direction - smooth.centre @ direction
+    assert_allclose(smooth.curvature @ along**2, bend, rtol=1e-4, atol=1e-8)
+
+
+@every_case
+def test_equal_scores_are_no_trouble(name, surrogate):
+    problem, gram = linear_case(name, surrogate)
+    solution = primal.solve(problem, Gram(gram.kernel, np.ones_like(gram.X)), tol=1e-6)
+    assert_allclose(solution.certificate.primal, primal_value(problem, 0.0, np.zeros(36)))
+
+
+@pytest.mark.parametrize("method", ["newton", "subgradient"])
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array])
+def test_sparse_is_dense(method, form):
+    problem, gram = linear_case("TauFPL", "hinge")
+    X = np.where(np.abs(gram.X) < 0.5, 0.0, gram.X)
+    options = {"tol": 1e-9, "method": method, "max_iter": 60}
+    dense = primal.solve(problem, Gram(gram.kernel, X), **options)
+    sparse = primal.solve(problem, Gram(gram.kernel, form(X)), **options)
+    assert_allclose(sparse.certificate.primal, dense.certificate.primal, rtol=1e-7)
+
+
+def test_single_precision_gives_the_same_model():
+    problem, gram = linear_case("TauFPL", "hinge")
+    single = primal.solve(problem, Gram(gram.kernel, gram.X.astype(np.float32)), tol=1e-6)
+    double = primal.solve(problem, gram, tol=1e-6)
+    assert_allclose(single.certificate.primal, double.certificate.primal, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["newton", "subgradient"])
+def test_limits_and_history(method):
+    problem, gram = linear_case("TopPushK", "hinge", C=3.0)
+    stopped = primal.solve(problem, gram, tol=1e-12, max_iter=5, method=method)
+    assert (stopped.status, stopped.n_iter) == (Status.MAX_ITER, 5)
+    assert_array_equal(stopped.history.step, np.arange(6))
+    late = primal.solve(problem, gram, max_time=0.0, method=method)
+    assert (late.status, late.n_iter) == (Status.MAX_TIME, 0)
+    rare = primal.solve(problem, gram, tol=1e-12, max_iter=5, method=method, check_every=2)
+    assert_array_equal(rare.history.step, [0, 2, 4, 5])
+
+
+@every_case
+@pytest.mark.parametrize("method", ["newton", "subgradient"])
+def test_a_start_at_the_optimum_is_kept(name, surrogate, method):
+    problem, gram = linear_case(name, surrogate)
+    cold = primal.solve(problem, gram, tol=1e-6)
+    warm = primal.solve(problem, gram, tol=1e-4, start=(cold.alpha, cold.beta), method=method)
+    assert warm.n_iter == 0
+    assert warm.certificate.certifies(1e-4)
+
+
+@every_case
+@pytest.mark.parametrize("method", ["newton", "subgradient"])
+def test_a_start_that_is_not_feasible(name, surrogate, method):
+    problem, gram = linear_case(name, surrogate)
+    far = 10.0 * np.ones(len(problem.positives)), np.ones(len(problem.competitors))
+    solution = primal.solve(problem, gram, tol=1e-2, start=far, method=method)
+    assert solution.certificate.certifies(1e-2)
+
+
+def test_the_estimator_predicts_like_that_of_the_dual():
+    X, positive = two_clouds(30, 60, distance=1.5)
+    exact = TauFPL(tau=0.1, kernel="linear", tol=1e-8, random_state=0).fit(X, positive)
+    model = TauFPL(tau=0.1, kernel="linear", tol=1e-8, solver="primal").fit(X, positive)
+    assert_allclose(model.coef_, exact.coef_, atol=1e-3)
+    assert_allclose(model.decision_function(X), exact.decision_function(X), atol=2e-3)
+    assert model.status_ is Status.CONVERGED
+
+
+def test_what_the_primal_solver_cannot_do():
+    X, positive = two_clouds()
+    with pytest.raises(ValueError, match=r"'kernel' parameter of TopPush .*'linear'.*nystroem"):
+        TopPush(solver="primal").fit(X, positive)
+    with pytest.raises(ValueError, match=r"'C' parameter of TopPush must be finite"):
+        TopPush(solver="primal", kernel="linear", C=np.inf).fit(X, positive)
+    problem, gram = linear_case("TopPush", "hinge")
+    with pytest.raises(ValueError, match="needs the linear kernel"):
+        primal.solve(problem, Gram(Kernel("rbf"), gram.X))
+    with pytest.raises(ValueError, match="must be finite"):
+        primal.solve(problem._replace(C=np.inf), gram)
+    with pytest.raises(ValueError, match=r"'method' option must be one of .*newton"):
+        primal.solve(problem, gram, method="steepest")
+    with pytest.raises(ValueError, match="'check_every' option"):
+        primal.solve(problem, gram, check_every=0)
