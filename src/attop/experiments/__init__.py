@@ -1,0 +1,1 @@
+"""Experiments as files, and what comes out of them."""
