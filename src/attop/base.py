@@ -255,9 +255,10 @@ default="rbf"
         kernel = self._kernel(X)
         if self.approximation is None:
             return Gram(kernel, X)
-        feature_map = make_feature_map(
-            self.approximation, kernel, min(self.n_components, X.shape[0]), self.random_state
-        )
+        n_components = self.n_components
+        if self.approximation == "nystroem":  # whose features belong to samples
+            n_components = min(n_components, X.shape[0])
+        feature_map = make_feature_map(self.approximation, kernel, n_components, self.random_state)
         self.feature_map_ = feature_map.fit(X)
         return Gram(Kernel("linear"), transform(self.feature_map_, X))
 
