@@ -40,6 +40,7 @@ def test_tables(name, table, tmp_path):
     assert np.array_equal(data.y, table["default"] == "yes")
     assert data.X.dtype == np.float64
     assert data.source == str(path)
+    assert data.name.lower() == "a"
 
 
 @pytest.mark.parametrize("compressed", [False, True])

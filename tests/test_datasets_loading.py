@@ -1,4 +1,4 @@
-"""Data sets by name: read, split, found in folders, downloaded whole or not at all."""
+"""Data sets by name: read, found in folders, downloaded whole or not at all."""
 
 import gzip
 import hashlib
@@ -13,7 +13,7 @@ import pytest
 from scipy.io import savemat
 
 from attop.cli import main
-from attop.datasets import DATASETS, Dataset, DownloadError, load_dataset
+from attop.datasets import DATASETS, DownloadError, load_dataset
 from attop.datasets.registry import Source, dataset_info
 
 N_TRAIN, N_TEST = 40, 8
@@ -223,18 +223,31 @@ def test_without_a_network_the_error_says_so(monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("place", ["{name}", "{name}/raw", "{lower}", "."])
-def test_original_files_are_found_where_others_keep_them(place, monkeypatch, server, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("MNIST", "MNIST"), ("MNIST", "MNIST/raw"), ("MNIST", "mnist"), ("SVHN2", ".")],
+)
+def test_original_files_are_found_where_others_keep_them(
+    name, place, monkeypatch, server, tmp_path
+):
     _, served, asked = server
-    files, _, labels = publish(monkeypatch, server, "MNIST")
+    files, _, labels = publish(monkeypatch, server, name)
     served.clear()
-    folder = tmp_path / place.format(name="MNIST", lower="mnist")
+    folder = tmp_path / place
     folder.mkdir(parents=True, exist_ok=True)
     for filename, content in files.items():
         (folder / filename).write_bytes(content)
     monkeypatch.setenv("ATTOP_DATA", str(tmp_path))
-    assert np.array_equal(load_dataset("MNIST").y, labels[0] == 1)
+    assert np.array_equal(load_dataset(name).y, labels[0] == 1)
     assert asked == []
+
+
+def test_files_of_mnist_are_not_taken_for_those_of_fashion_mnist(monkeypatch, server, tmp_path):
+    files, _, _ = publish(monkeypatch, server, "MNIST")
+    for filename, content in files.items():
+        (tmp_path / filename).write_bytes(content)
+    with pytest.raises(FileNotFoundError, match="FashionMNIST is not in"):
+        load_dataset("FashionMNIST", data_home=tmp_path, download_if_missing=False)
 
 
 @pytest.mark.parametrize("damage", [lambda c: c[:-20], lambda c: c[:-1] + b"?", lambda c: b""])
@@ -325,46 +338,6 @@ def test_names_may_be_written_as_people_do(name):
 def test_an_unknown_name_suggests_the_nearest(typo, meant):
     with pytest.raises(ValueError, match=f"Got {typo!r} instead. Did you mean {meant!r}"):
         load_dataset(typo)
-
-
-def numbered(n_samples, n_test=None):
-    """A data set whose only feature is the number of the sample, a fifth of it positive."""
-    X = np.arange(n_samples)[:, None]
-    y = (X[:, 0] % 5 == 0).astype(int)
-    if n_test is None:
-        return Dataset("numbered", X, y)
-    return Dataset("numbered", X, y, -np.arange(n_test)[:, None], np.zeros(n_test, dtype=int))
-
-
-def test_the_split_of_the_paper():
-    data = numbered(4001, n_test=7)
-    split = data.split(seed=1)
-    assert (len(split.y_train), len(split.y_valid), len(split.y_test)) == (3001, 1000, 7)
-    assert sorted([*split.X_train[:, 0], *split.X_valid[:, 0]]) == list(range(4001))
-    for X, y in ((split.X_train, split.y_train), (split.X_valid, split.y_valid)):
-        assert np.array_equal(y, X[:, 0] % 5 == 0)
-    # drawn at random, so that the shares of positives differ a little, as in the paper
-    assert 0 < abs(split.y_train.mean() - split.y_valid.mean()) < 0.05
-    assert np.array_equal(data.split(seed=1).X_valid, split.X_valid)
-    assert not np.array_equal(data.split(seed=2).X_valid, split.X_valid)
-
-
-def test_a_split_without_an_official_test_set_keeps_the_share_of_positives():
-    split = numbered(400).split(seed=3)
-    parts = split.X_train, split.X_valid, split.X_test
-    assert [len(part) for part in parts] == [225, 75, 100]
-    assert sorted(np.vstack(parts)[:, 0]) == list(range(400))
-    assert all(y.mean() == 0.2 for y in (split.y_train, split.y_valid, split.y_test))
-
-
-def test_fewer_training_samples_are_a_part_of_the_same_split():
-    data = numbered(400, n_test=5)
-    whole, few = data.split(seed=1), data.split(seed=1, n_train=30)
-    assert len(few.y_train) == 30
-    assert set(few.X_train[:, 0]) < set(whole.X_train[:, 0])
-    assert np.array_equal(few.X_valid, whole.X_valid)
-    with pytest.raises(ValueError, match=r"'n_train' parameter .* in \[1, 300\]. Got 301"):
-        data.split(seed=1, n_train=301)
 
 
 def test_sizes_of_the_registry_are_consistent():

@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from attop.datasets.registry import Source
+from attop.datasets.registry import DATASETS, Source
 
 
 class DownloadError(OSError):
@@ -40,11 +40,20 @@ def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
 def find(source: Source, folder: Path) -> Path | None:
     """Where in `folder` the file lies: in a folder named like the data set, or on top.
 
-    The folders are those of torchvision too, such as ``MNIST/raw``.
+    The folders are those of torchvision too, such as ``MNIST/raw``.  On top, a name that two
+    data sets share tells nothing.
     """
     own = folder / source.folder
-    places = (own, own / "raw", folder / source.folder.lower(), folder)
+    places = [own, own / "raw", folder / source.folder.lower()]
+    if not _is_shared(source.filename):
+        places.append(folder)
     return next((p / source.filename for p in places if (p / source.filename).is_file()), None)
+
+
+def _is_shared(filename: str) -> bool:
+    """Whether files of several data sets have this name, as those of MNIST and FashionMNIST."""
+    sources = [source for info in DATASETS.values() for source in info.sources]
+    return len({source.folder for source in sources if source.filename == filename}) > 1
 
 
 def check(path: Path, source: Source) -> None:

@@ -78,12 +78,14 @@ def load_file(
         raise OSError(f"{path} is truncated or not of the kind its name says: {error}") from error
 
 
+def _uncompressed(path: Path) -> Path:
+    """The name without that of the compression."""
+    return path.with_suffix("") if path.suffix.lower() in (".gz", ".bz2") else path
+
+
 def _ending(path: Path) -> str:
-    """The ending that tells the kind of file, without that of the compression."""
-    endings = [suffix.lower() for suffix in path.suffixes]
-    if len(endings) > 1 and endings[-1] in (".gz", ".bz2"):
-        endings.pop()
-    return endings[-1] if endings else ""
+    """The ending that tells the kind of file."""
+    return _uncompressed(path).suffix.lower()
 
 
 def _read_table(path: Path, target: str | None, positive: Any, ignore: Sequence[str]) -> Dataset:
@@ -119,7 +121,7 @@ def _read_table(path: Path, target: str | None, positive: Any, ignore: Sequence[
         )
     X = features.to_numpy(dtype=np.float64)
     y = as_binary(frame[target].to_numpy(), positive, f"column {target!r} of {path.name}")
-    return Dataset(path.stem, X, y, None, None, str(path), list(features.columns))
+    return Dataset(_uncompressed(path).stem, X, y, None, None, str(path), list(features.columns))
 
 
 def _read_frame(path: Path):
@@ -152,7 +154,9 @@ def _read_libsvm(path: Path, target: None, positive: Any, ignore: Sequence[str])
         X, labels = load_svmlight_file(str(path))
     except ValueError as error:
         raise ValueError(f"{path.name} is not in libsvm format: {error}") from error
-    return Dataset(path.stem, X, as_binary(labels, positive, path.name), None, None, str(path))
+    return Dataset(
+        _uncompressed(path).stem, X, as_binary(labels, positive, path.name), None, None, str(path)
+    )
 
 
 def _read_npz(path: Path, target: None, positive: Any, ignore: Sequence[str]) -> Dataset:
@@ -167,9 +171,9 @@ def _read_npz(path: Path, target: None, positive: Any, ignore: Sequence[str]) ->
     arrays = [content[key] for key in chosen if key in content]
     X, y = _rows_and_labels(arrays[0], arrays[1], positive, path)
     if len(arrays) < 4:
-        return Dataset(path.stem, X, y, source=str(path))
+        return Dataset(_uncompressed(path).stem, X, y, source=str(path))
     X_test, y_test = _rows_and_labels(arrays[2], arrays[3], positive, path)
-    return Dataset(path.stem, X, y, X_test, y_test, source=str(path))
+    return Dataset(_uncompressed(path).stem, X, y, X_test, y_test, source=str(path))
 
 
 def _rows_and_labels(X: NDArray, y: NDArray, positive: Any, path: Path) -> tuple[NDArray, NDArray]:

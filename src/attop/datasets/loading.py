@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from attop.datasets.download import check, data_folder, download, find
 from attop.datasets.ionosphere import DATA, load_ionosphere
@@ -106,6 +105,8 @@ class Dataset:
 
 def _draw_quarter(rows: NDArray[np.intp], y: NDArray | None, seed: int) -> list[NDArray[np.intp]]:
     """Three quarters and a quarter of `rows`, at random; with `y` both with its shares."""
+    from sklearn.model_selection import train_test_split
+
     classes = None if y is None else y[rows]
     return train_test_split(rows, test_size=len(rows) // 4, random_state=seed, stratify=classes)
 
