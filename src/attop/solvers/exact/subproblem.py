@@ -1,4 +1,4 @@
-"""Solves the subproblem on a block: pair moves, and Newton steps where those creep."""
+"""Solves the subproblem on a block: pair moves, and an interior-point method where they creep."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from attop.problem import Family
 from attop.solvers.exact.block import Block, Group, Terms
-from attop.solvers.exact.newton import newton_steps
+from attop.solvers.exact.interior import interior_point
 from attop.solvers.exact.norm import solve_norm
 from attop.solvers.exact.pairs import solve_pairs
 from attop.solvers.exact.tied import solve_tied
 
-#: Pair moves and Newton steps take turns at most so often.
-TURNS = 60
+#: Pair moves and the interior-point method take turns at most so often.
+TURNS = 4
 
 
 def solve_subproblem(
@@ -55,5 +55,5 @@ def solve_subproblem(
         total += steps
         if violation <= tolerance or steps < budget:
             break
-        group = newton_steps(block, group, terms, family, norm2_outside)
+        group = interior_point(block, group, terms, family, norm2_outside)
     return group, total

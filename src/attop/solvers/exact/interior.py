@@ -1,0 +1,329 @@
+"""An interior-point method for the subproblem, for when pair moves creep.
+
+Pair moves need very many steps where the kernel matrix is ill-conditioned, as that of a
+linear kernel is.  An interior-point method needs some twenty factorisations of a matrix of
+the block's order, whatever the conditioning.  Its solution is rounded onto the bounds it
+approaches and handed back to the pair moves, which finish it.
+
+The variables are the values of the block and, where there is a cap, the cap ``u`` with the
+members outside the block that move with it::
+
+    min  x'Hx/2 - g'x     subject to  Ax = b,  0 <= x,  alpha <= C,  beta <= u,  floor <= u
+
+(for the norm-priced dual the objective has the norm of the betas besides).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from attop.problem import Family
+from attop.solvers.exact.block import Block, Group, Terms
+
+#: Iterations, and the complementarity (relative to the objective) to stop at.
+ITERATIONS, ENOUGH = 60, 1e-10
+#: Values this close to a bound, relative to the largest, are put onto it.
+ROUND = 1e-7
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class Quadratic:
+    """The subproblem in the form above; ``x`` holds the block's values, then the cap if any.
+
+    `lower` and `upper` bound ``x`` (upper may be infinite); `betas` are the positions that
+    the cap bounds too, and `norm_price`, `norm_outside` belong to the norm of the betas.
+    """
+
+    hessian: Array
+    gradient: Array
+    equations: Array
+    target: Array
+    lower: Array
+    upper: Array
+    betas: NDArray[np.intp]
+    capped: bool
+    norm_price: float
+    norm_outside: float
+    center: Array
+
+    def slope(self, x: Array) -> Array:
+        """Gradient of the objective to be minimised."""
+        slope = self.hessian @ (x - self.center) - self.gradient
+        if self.norm_price:
+            slope[self.betas] += self.norm_price * x[self.betas] / self._norm(x)
+        return slope
+
+    def curvature(self, x: Array) -> Array:
+        """Its second derivative."""
+        matrix = self.hessian.copy()
+        if self.norm_price:
+            betas, norm = x[self.betas], self._norm(x)
+            part = np.eye(len(betas)) - np.outer(betas, betas) / norm**2
+            matrix[np.ix_(self.betas, self.betas)] += self.norm_price / norm * part
+        return matrix
+
+    def value(self, x: Array) -> float:
+        """The objective, less its value at the centre."""
+        step = x - self.center
+        value = 0.5 * float(step @ self.hessian @ step) - float(self.gradient @ step)
+        if self.norm_price:
+            value += self.norm_price * (self._norm(x) - self._norm(self.center))
+        return value
+
+    def _norm(self, x: Array) -> float:
+        return float(np.sqrt(self.norm_outside + np.sum(x[self.betas] ** 2)) + 1e-300)
+
+
+def interior_point(
+    block: Block, group: Group, terms: Terms, family: Family, norm2_outside: float
+) -> Group:
+    """Solve the subproblem and round its solution; the block stays where that gains nothing."""
+    outside = _outside(block, group)
+    problem = _quadratic(block, outside, terms, family, norm2_outside, group.cap)
+    with np.errstate(
+        all="ignore"
+    ):  # what overflows near the end is seen by the tests for finiteness
+        x = _solve(problem)
+    if x is None or not np.all(np.isfinite(x)):
+        return group
+    x = _rounded(problem, x, terms)
+    if x is None or problem.value(x) >= 0.0:
+        return group
+    return _accept(block, outside, terms, x, group)
+
+
+def _outside(block: Block, group: Group) -> tuple[Group, Array]:
+    """The group without its members inside the block, and the sum of its columns."""
+    inside = np.flatnonzero(block.member)
+    column = block.group_column - np.sum(block.kernel[inside], axis=0)
+    square = group.square - float(np.sum(column[inside] + block.group_column[inside]))
+    score = group.score + float(np.sum(block.rate[inside]))
+    size = group.size - len(inside)
+    return Group(group.cap, size, max(square, 0.0), score, group.floor), column
+
+
+def _quadratic(block, outside, terms, family, norm2_outside, cap) -> Quadratic:
+    group, column = outside
+    n, b = terms.n_alphas, len(block.value)
+    signs = np.where(np.arange(b) < n, 1.0, -1.0)
+    value = np.where(block.member, cap, block.value)
+    hessian = block.kernel * np.outer(signs, signs)
+    hessian = 0.5 * (hessian + hessian.T)
+    hessian[np.arange(n), np.arange(n)] += terms.alpha_curvature
+    gradient, equations = signs * block.rate, signs[None, :]
+    lower, upper = np.zeros(b), np.where(signs > 0.0, terms.alpha_max, np.inf)
+    capped = bool(np.isfinite(cap))
+    if capped:
+        tied = family == Family.TIED_CAP
+        cross = -signs * column
+        hessian = np.block([[hessian, cross[:, None]], [cross[None, :], group.square]])
+        gradient = np.append(gradient, group.score - (0.0 if tied else terms.price))
+        equations = np.append(equations, [[-float(group.size)]], axis=1)
+        if tied:
+            alphas = np.append(np.where(signs > 0.0, 1.0, 0.0), -float(terms.K))
+            equations = np.vstack([equations, alphas])
+        lower, upper = np.append(lower, group.floor), np.append(upper, np.inf)
+        value = np.append(value, cap)
+    norm = family == Family.NORM
+    return Quadratic(
+        hessian=hessian,
+        gradient=gradient,
+        equations=equations,
+        target=equations @ value,
+        lower=lower,
+        upper=upper,
+        betas=np.arange(n, b),
+        capped=capped,
+        norm_price=terms.price if norm else 0.0,
+        norm_outside=norm2_outside,
+        center=value,
+    )
+
+
+class _Bounds:
+    """Distances to the bounds and their multipliers: lower, upper, and betas below the cap."""
+
+    def __init__(self, problem: Quadratic) -> None:
+        self.problem = problem
+        self.upper = np.flatnonzero(np.isfinite(problem.upper))
+        self.below = problem.betas if problem.capped else np.empty(0, dtype=np.intp)
+
+    def distances(self, x: Array) -> Array:
+        """All distances in one vector."""
+        p = self.problem
+        return np.concatenate(
+            [x - p.lower, p.upper[self.upper] - x[self.upper], x[-1] - x[self.below]]
+        )
+
+    def apply(self, dx: Array) -> Array:
+        """Change of the distances with ``x``."""
+        return np.concatenate([dx, -dx[self.upper], dx[-1] - dx[self.below]])
+
+    def transpose(self, z: Array) -> Array:
+        """What the multipliers add up to in each variable."""
+        n, k = len(self.problem.lower), len(self.upper)
+        out = z[:n].copy()
+        out[self.upper] -= z[n : n + k]
+        out[self.below] -= z[n + k :]
+        if len(self.below):
+            out[-1] += np.sum(z[n + k :])
+        return out
+
+    def add_squares(self, matrix: Array, weights: Array) -> None:
+        """Add ``G' diag(weights) G`` to the matrix, G being `apply`."""
+        n, k = len(self.problem.lower), len(self.upper)
+        every = np.arange(n)
+        matrix[every, every] += weights[:n]
+        matrix[self.upper, self.upper] += weights[n : n + k]
+        if len(self.below):
+            part = weights[n + k :]
+            matrix[self.below, self.below] += part
+            matrix[self.below, -1] -= part
+            matrix[-1, self.below] -= part
+            matrix[-1, -1] += np.sum(part)
+
+
+class _Newton:
+    """Newton steps of the optimality conditions at one point, with one factorisation."""
+
+    def __init__(self, problem: Quadratic, bounds: _Bounds, x, y, z, s) -> None:
+        A = problem.equations
+        self.bounds, self.A, self.z, self.s = bounds, A, z, s
+        self.dual = problem.slope(x) - bounds.transpose(z) - A.T @ y
+        self.primal = A @ x - problem.target
+        matrix = problem.curvature(x)
+        bounds.add_squares(matrix, z / s)
+        matrix[np.diag_indices_from(matrix)] += 1e-14 * np.max(np.abs(np.diag(matrix)))
+        self.factor = cho_factor(matrix, lower=True, check_finite=False, overwrite_a=True)
+        self.across = cho_solve(self.factor, A.T, check_finite=False)
+
+    def step(self, complement) -> tuple[Array, Array, Array, Array]:
+        """Changes of x, y, s and z that aim at ``s z = complement``."""
+        z, s = self.z, self.s
+        right = -self.dual + self.bounds.transpose((complement - z * s) / s)
+        direct = cho_solve(self.factor, right, check_finite=False)
+        dy = np.linalg.solve(self.A @ self.across, -self.primal - self.A @ direct)
+        dx = direct + self.across @ dy
+        ds = self.bounds.apply(dx)
+        return dx, dy, ds, (complement - z * s - z * ds) / s
+
+
+def _solve(problem: Quadratic) -> Array | None:
+    """Mehrotra's predictor-corrector from an interior point near the current one."""
+    bounds = _Bounds(problem)
+    x = _interior_start(problem)
+    s = bounds.distances(x)
+    z = np.full(len(s), max(float(np.mean(np.abs(problem.gradient))), 1e-8))
+    y = np.zeros(len(problem.equations))
+    for _ in range(ITERATIONS):
+        complementarity, size = float(s @ z), abs(float(problem.gradient @ x))
+        if complementarity <= ENOUGH * size:
+            return x
+        try:
+            newton = _Newton(problem, bounds, x, y, z, s)
+            _, _, ds, dz = newton.step(0.0)
+            ahead = float((s + _reach(s, ds) * ds) @ (z + _reach(z, dz) * dz))
+            mean = complementarity / len(s)
+            dx, dy, ds, dz = newton.step((ahead / complementarity) ** 3 * mean - ds * dz)
+        except (LinAlgError, np.linalg.LinAlgError):
+            return x if complementarity < 1e-4 * size else None
+        length = min(1.0, 0.995 * _reach(s, ds), 0.995 * _reach(z, dz))
+        x, y, z = x + length * dx, y + length * dy, z + length * dz
+        s = np.maximum(bounds.distances(x), 1e-300)
+    return x
+
+
+def _reach(values: Array, change: Array) -> float:
+    """The longest step that keeps `values` non-negative, at most 1 / 0.995."""
+    falling = change < 0.0
+    return min(1.0 / 0.995, float(np.min(values[falling] / -change[falling], initial=np.inf)))
+
+
+def _interior_start(problem: Quadratic) -> Array:
+    """The centre, moved off the bounds; the equations may be off at first."""
+    x = problem.center.copy()
+    b = len(x) - problem.capped
+    typical = max(float(np.mean(x[:b])), 1e-3 * float(np.max(x[:b])), 1e-12)
+    if problem.capped:
+        x[-1] = max(x[-1], problem.lower[-1]) + typical
+    upper = np.where(np.isfinite(problem.upper), problem.upper, np.inf)
+    if problem.capped:
+        upper[problem.betas] = x[-1]
+    margin = np.minimum(0.1 * typical, 0.1 * (upper - problem.lower))
+    return np.clip(x, problem.lower + margin, upper - margin)
+
+
+def _rounded(problem: Quadratic, x: Array, terms: Terms) -> Array | None:
+    """Values near a bound put onto it, and the equations restored by those in between."""
+    n, b = terms.n_alphas, len(x) - problem.capped
+    small = ROUND * max(float(np.max(x[:b])), 1e-300)
+    x = np.where(x - problem.lower <= small, problem.lower, x)
+    top = x[-1] if problem.capped else np.inf
+    alphas, betas = x[:n], x[n:b]
+    alphas[terms.alpha_max - alphas <= small] = terms.alpha_max
+    at_cap = top - betas <= small
+    betas[at_cap] = top
+    free_alphas = np.flatnonzero((alphas > 0.0) & (alphas < terms.alpha_max))
+    free_betas = np.flatnonzero((betas > 0.0) & ~at_cap)
+    if len(problem.equations) == 2:
+        # The cap follows from the alphas, the free betas take up the rest.
+        outside_alphas = problem.target[1]
+        top = (float(np.sum(alphas)) - outside_alphas) / terms.K
+        if top < problem.lower[-1]:
+            return None
+        x[-1] = top
+        betas[at_cap] = top
+        if len(free_betas) and float(np.max(betas[free_betas])) > top:
+            return None
+    residue = float(problem.equations[0] @ x - problem.target[0])
+    if not _spread(betas, free_betas, residue, top):
+        tied = len(problem.equations) == 2
+        if tied or not _spread(alphas, free_alphas, -residue, terms.alpha_max):
+            return None
+    x[:n], x[n:b] = alphas, betas
+    return x
+
+
+def _spread(values: Array, which: NDArray[np.intp], amount: float, top: float) -> bool:
+    """Add `amount` to the sum of the values `which`, within ``[0, top]``; False if impossible."""
+    if abs(amount) <= 1e-14 * float(np.sum(values)):
+        return True
+    room = top - values[which] if amount > 0.0 else values[which]
+    room = np.minimum(room, 1e300)
+    total = float(np.sum(room))
+    if len(which) == 0 or abs(amount) > 0.5 * total:
+        return False
+    values[which] += amount * room / total
+    return True
+
+
+def _accept(block: Block, outside, terms: Terms, x: Array, group: Group) -> Group:
+    """Put the solution into the block: values, rates, rooms, membership."""
+    rest, column = outside
+    n, b = terms.n_alphas, len(block.value)
+    capped = bool(np.isfinite(group.cap))
+    cap = float(x[-1]) if capped else np.inf
+    rise = cap - group.cap if capped else 0.0
+    before = np.where(block.member, group.cap, block.value)
+    signed = np.where(np.arange(b) < n, 1.0, -1.0) * (x[:b] - before)
+    block.rate[:] -= block.kernel @ signed - rise * column
+    block.rate[:n] -= terms.alpha_curvature * signed[:n]
+    block.value[:] = x[:b]
+    block.member[:] = False
+    if capped:
+        block.member[n:] = block.value[n:] >= cap
+    inside = np.flatnonzero(block.member)
+    block.group_column[:] = column + np.sum(block.kernel[inside], axis=0)
+    square = rest.square + float(np.sum(column[inside] + block.group_column[inside]))
+    score = rest.score + float(signed @ column) - rise * rest.square
+    score -= float(np.sum(block.rate[inside]))
+    block.rise[:n], block.fall[:n] = terms.alpha_max - block.value[:n], block.value[:n]
+    block.rise[n:] = block.value[n:]
+    block.fall[n:] = np.where(block.member[n:], 0.0, cap - block.value[n:])
+    return Group(cap, rest.size + len(inside), square, score, group.floor)
