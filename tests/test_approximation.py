@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import attop
 from attop import Grill, GrillNP, TauFPL
@@ -159,3 +160,15 @@ def test_a_fit_without_approximation_forgets_the_features():
 def test_what_cannot_be_approximated(parameters, message):
     with pytest.raises(ValueError, match=message):
         approximate(TauFPL(), **parameters).fit(X, POSITIVE)
+
+
+# Some checks fit pure noise, or a handful of samples, whose optimum is w = 0.
+@pytest.mark.filterwarnings("ignore:The optimum of this:UserWarning")
+@parametrize_with_checks(
+    [
+        TauFPL(approximation="nystroem"),
+        GrillNP(kernel="rbf", approximation="rbf_sampler", random_state=0),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)

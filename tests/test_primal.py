@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import attop
 from attop import TauFPL, TopPush
@@ -254,3 +255,10 @@ def test_what_the_primal_solver_cannot_do():
         primal.solve(problem, gram, method="steepest")
     with pytest.raises(ValueError, match="'check_every' option"):
         primal.solve(problem, gram, check_every=0)
+
+
+# Some checks fit pure noise, or a handful of samples, whose optimum is w = 0.
+@pytest.mark.filterwarnings("ignore:The optimum of this:UserWarning")
+@parametrize_with_checks([TauFPL(kernel="linear", solver="primal")])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
