@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop.kernels.functions import Gram
-from attop.objectives import Certificate, certify, infeasibility, relative_gap
+from attop.objectives import certify, infeasibility, relative_gap
 from attop.problem import Problem
 from attop.solvers.primal.newton import Newton
 from attop.solvers.primal.samples import Samples
@@ -75,7 +75,6 @@ def solve(
     if max_iter < 0 and method == "subgradient":
         max_iter = SUBGRADIENT_STEPS
     steps = 0
-    certificate: Certificate | None = None
     status: Status | None = None
     try:
         while status is None:
@@ -83,27 +82,21 @@ def solve(
             recorder.add(steps, descent.primal, descent.dual, gap)
             if verbose:
                 print(f"step {steps}: primal {descent.primal:.8g}, gap {gap:.2e}")
-            if gap <= tol:
-                # Newton's weights and those of its dual point differ a little, so ask.
-                certificate = certify(problem, gram, descent.alpha, descent.beta)
-                if certificate.certifies(tol):
-                    status = Status.CONVERGED
-                    break
-            status = _limit(steps, max_iter, max_time, recorder.elapsed)
-            for _ in range(check_every if status is None else 0):
-                certificate = None
-                if steps == max_iter:
-                    break
-                if not descent.advance():
-                    status = Status.PRECISION
-                    break
-                steps += 1
+            # The weights of Newton's method and those of its dual point differ a little.
+            if gap <= tol and certify(problem, gram, descent.alpha, descent.beta).certifies(tol):
+                status = Status.CONVERGED
+            else:
+                status = _limit(steps, max_iter, max_time, recorder.elapsed)
+            if status is None:
+                planned = check_every if max_iter < 0 else min(check_every, max_iter - steps)
+                made = _advance(descent, planned)
+                steps += made
+                status = Status.PRECISION if made < planned else None
     except KeyboardInterrupt:
-        certificate, status = None, Status.INTERRUPTED
-    if certificate is None:
-        certificate = certify(problem, gram, descent.alpha, descent.beta)
-        if status is Status.PRECISION and certificate.certifies(tol):
-            status = Status.CONVERGED
+        status = Status.INTERRUPTED
+    certificate = certify(problem, gram, descent.alpha, descent.beta)
+    if status is Status.PRECISION and certificate.certifies(tol):
+        status = Status.CONVERGED
     return Solution(
         alpha=descent.alpha,
         beta=descent.beta,
@@ -112,8 +105,16 @@ def solve(
         n_iter=steps,
         stats={},
         certificate=certificate,
-        scores=descent.scores,
+        scores=certificate.scores,
     )
+
+
+def _advance(descent: Newton | Subgradient, n_steps: int) -> int:
+    """Make `n_steps` steps; how many were made before there was nothing left to gain."""
+    for made in range(n_steps):
+        if not descent.advance():
+            return made
+    return n_steps
 
 
 def _begin(
