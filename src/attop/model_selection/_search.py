@@ -63,7 +63,7 @@ class AtTopCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     n_jobs : int, default=None
         Processes.  The fits of one process share kernel columns and already use all cores;
         several processes compute columns each for its own folds, in as much memory each.
-        That pays where the solver, not the kernel, takes the time.
+        That rarely pays: on two cores, two processes took twice as long as one.
     verbose : int, default=0
         Whether to show a progress bar.
     random_state : int, RandomState or None, default=None

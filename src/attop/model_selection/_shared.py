@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from attop.classifiers import AtTopClassifier
 from attop.kernels.functions import Gram
+from attop.model_selection._memory import RememberingGram
 from attop.model_selection._starts import Solved, nearest, start_from
+from attop.objectives import signed_coefficients
 from attop.problem import Problem
 from attop.solvers.solution import Solution, Status
 
@@ -27,15 +32,17 @@ class SharedFits:
     tol : float
         Tightest tolerance of the fits to come.
     cache_size : float
-        Megabytes for kernel columns.
+        Megabytes for kernel columns; a third as many again may go into entries for the
+        certificates.
     """
 
     def __init__(self, gram: Gram, tol: float, cache_size: float) -> None:
         # Imported here: the compiled solver makes `import attop` slow.
         from attop.solvers.exact import open_columns
 
-        self.gram = gram
-        self.columns = open_columns(gram, tol, int(cache_size * 2**20))
+        n_bytes = int(cache_size * 2**20)
+        self.gram = RememberingGram.of(gram.kernel, gram.X, n_bytes // 6)
+        self.columns = open_columns(gram, tol, n_bytes)
         self._solved: list[Solved] = []
 
     def __enter__(self) -> Self:
@@ -59,5 +66,12 @@ class SharedFits:
         solution = estimator._solve(problem, self.gram, start=start, columns=self.columns)
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
+        if isinstance(self.gram, RememberingGram):
+            self.gram.remember(support_rows(problem, solution))
         self._solved.append(Solved(problem, solution))
         return solution
+
+
+def support_rows(problem: Problem, solution: Solution) -> NDArray[np.intp]:
+    """Rows of the support vectors."""
+    return np.flatnonzero(signed_coefficients(problem, solution.alpha, solution.beta))
