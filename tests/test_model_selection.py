@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold
 
 import attop
-from attop import PatMatNP, TopPush, TopPushK
+from attop import GrillNP, PatMatNP, TopPush, TopPushK
 from attop.formulations import FORMULATIONS
 from attop.kernels.functions import Gram, Kernel
 from attop.model_selection import fit_path
@@ -184,6 +184,14 @@ def test_walking_order_goes_up_in_C_for_each_other_value():
         (TopPushK(), "K", [1000], ValueError, "at most the number of negative samples, 80"),
         (PatMatNP(tau=2), "C", [1.0], ValueError, "'tau' parameter of PatMatNP"),
         (PatMatNP(solver="pairwise"), "C", [1.0], ValueError, "only the exact solver shares"),
+        (GrillNP(), "C", [1.0], ValueError, "cannot take GrillNP: it is not convex"),
+        (
+            PatMatNP(approximation="nystroem"),
+            "C",
+            [1.0],
+            ValueError,
+            "'approximation' parameter of PatMatNP must be None in fit_path",
+        ),
         (LogisticRegression(), "C", [1.0], TypeError, "must be an AtTopClassifier"),
     ],
 )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from attop import objectives
 from attop._verdict import final_status
-from attop.classifiers import AtTopClassifier
+from attop.base import AtTopClassifier
 from attop.kernels.functions import Gram, Kernel
 from attop.model_selection._parameters import with_parameters
 from attop.model_selection._scoring import Metric

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from attop import _validation as checks
-from attop.classifiers import AtTopClassifier
+from attop.base import AtTopClassifier
 
 #: Parameters of the kernel: another value needs other kernel columns.
 KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
@@ -32,11 +32,21 @@ def check_estimator(estimator: Any, owner: str) -> None:
             f"The 'estimator' parameter of {owner} must be an AtTopClassifier, such as "
             f"attop.PatMatNP(). Got {estimator!r} instead."
         )
+    name = type(estimator).__name__
+    if not estimator.formulation.convex:
+        raise ValueError(
+            f"{owner} cannot take {name}: it is not convex and has no dual, whose solutions "
+            "and kernel columns the fits share. Use GridSearchCV."
+        )
+    if estimator.approximation is not None:
+        raise ValueError(
+            f"The 'approximation' parameter of {name} must be None in {owner}, which shares the "
+            f"columns of the kernel itself. Got {estimator.approximation!r} instead."
+        )
     if estimator.solver not in SHARING_SOLVERS:
         raise ValueError(
-            f"The 'solver' parameter of {type(estimator).__name__} must be one of 'auto', "
-            f"'exact' in {owner}, since only the exact solver shares kernel columns. "
-            f"Got {estimator.solver!r} instead."
+            f"The 'solver' parameter of {name} must be one of 'auto', 'exact' in {owner}, since "
+            f"only the exact solver shares kernel columns. Got {estimator.solver!r} instead."
         )
     checks.check_parameters(estimator)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from attop._verdict import warn_of_status, warn_of_zero
-from attop.classifiers import AtTopClassifier
+from attop.base import AtTopClassifier
 from attop.kernels.functions import Gram
 from attop.model_selection._parameters import check_estimator, check_names, with_parameters
 from attop.model_selection._shared import SharedFits

@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from attop._verdict import warn_of_status, warn_of_zero
-from attop.classifiers import AtTopClassifier
+from attop.base import AtTopClassifier
 from attop.model_selection._folds import Candidate, Fold, FoldFit, Stores, Task
 from attop.model_selection._parameters import (
     LAMBDA,

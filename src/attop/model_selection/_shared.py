@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.classifiers import AtTopClassifier
+from attop.base import AtTopClassifier
 from attop.kernels.functions import Gram
 from attop.model_selection._memory import RememberingGram
 from attop.model_selection._starts import Solved, nearest, start_from
