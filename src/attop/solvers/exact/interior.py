@@ -16,10 +16,12 @@ members outside the block that move with it::
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from threadpoolctl import ThreadpoolController
 
 from attop.problem import Family
 from attop.solvers.exact.block import Block, Group, Terms
@@ -28,6 +30,9 @@ from attop.solvers.exact.block import Block, Group, Terms
 ITERATIONS, ENOUGH = 60, 1e-10
 #: Values this close to a bound, relative to the largest, are put onto it.
 ROUND = 1e-7
+
+#: Threads of a busy machine wait for each other longer than smaller factorisations take.
+ONE_THREAD_BELOW = 2000
 
 Array = NDArray[np.float64]
 
@@ -80,15 +85,21 @@ class Quadratic:
         return float(np.sqrt(self.norm_outside + np.sum(x[self.betas] ** 2)) + 1e-300)
 
 
+@lru_cache
+def _blas() -> ThreadpoolController:
+    """The thread pools of the libraries loaded; looking them up takes a while."""
+    return ThreadpoolController()
+
+
 def interior_point(
     block: Block, group: Group, terms: Terms, family: Family, norm2_outside: float
 ) -> Group:
     """Solve the subproblem and round its solution; the block stays where that gains nothing."""
     outside = _outside(block, group)
     problem = _quadratic(block, outside, terms, family, norm2_outside, group.cap)
-    with np.errstate(
-        all="ignore"
-    ):  # what overflows near the end is seen by the tests for finiteness
+    # Overflow near the end is seen by the test for finiteness.
+    threads = 1 if len(block.value) < ONE_THREAD_BELOW else None
+    with _blas().limit(limits=threads, user_api="blas"), np.errstate(all="ignore"):
         x = _solve(problem)
     if x is None or not np.all(np.isfinite(x)):
         return group
@@ -130,6 +141,9 @@ def _quadratic(block, outside, terms, family, norm2_outside, cap) -> Quadratic:
             equations = np.vstack([equations, alphas])
         lower, upper = np.append(lower, group.floor), np.append(upper, np.inf)
         value = np.append(value, cap)
+    # The stored kernel may lack a constant, and then be indefinite; on the first equation,
+    # the sum of all signed variables, a constant changes nothing.
+    hessian = hessian + np.outer(equations[0], equations[0])
     norm = family == Family.NORM
     return Quadratic(
         hessian=hessian,

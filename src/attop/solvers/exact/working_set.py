@@ -14,7 +14,7 @@ VIOLATORS = 512
 #: Of these, at first at most so many whose columns must be computed; bounds of that number.
 NEW_COLUMNS, LEAST_NEW, MOST_NEW = 256, 96, 512
 #: Free variables with a column at hand that join; without them rounds multiply.
-FREE = 768
+FREE = 2048
 
 
 class Kind(NamedTuple):
