@@ -53,8 +53,13 @@ class _Entries:
                 values = self.between[i, v] if i <= v else self.between[v, i].T
                 at_rows = np.flatnonzero(self.chunk[rows] == i)
                 at_columns = np.flatnonzero(self.chunk[columns] == v)
-                places = self.place[rows[at_rows]], self.place[columns[at_columns]]
-                out[np.ix_(at_rows, at_columns)] = values[np.ix_(*places)]
+                # Whole rows first: several times faster than both at once.
+                known = values.take(self.place[rows[at_rows]], axis=0)
+                known = known.take(self.place[columns[at_columns]], axis=1)
+                if known.shape == out.shape:
+                    out[:] = known
+                else:
+                    out[np.ix_(at_rows, at_columns)] = known
 
     def replace(self, support: NDArray[np.intp], fresh: list[Block]) -> None:
         """Remember the fresh blocks, if they make up all entries between `support`."""

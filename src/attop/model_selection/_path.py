@@ -95,7 +95,9 @@ def fit_path(estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any]
     values = list(values)
     if not values:
         raise ValueError("The 'values' parameter of fit_path must not be empty.")
-    data, positive = clone(estimator)._check_training_data(X, y)
+    reader = clone(estimator)
+    data, positive = reader._check_training_data(X, y)
+    seen = {name: value for name, value in vars(reader).items() if name.endswith("_")}
     n_positives = int(np.count_nonzero(positive))
     models = [with_parameters(estimator, {param: value}, n_positives) for value in values]
     problems = [model._problem(positive) for model in models]
@@ -104,7 +106,7 @@ def fit_path(estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any]
     with SharedFits(gram, estimator.tol, estimator.cache_size) as shared:
         for i in walking_order(problems):
             began = time.perf_counter()
-            models[i]._check_training_data(X, y)  # sets the classes and names of features
+            vars(models[i]).update(seen)  # the classes, the number and names of features
             solution = shared.solve(models[i], problems[i])
             models[i]._store(problems[i], gram, solution)
             seconds[i] = time.perf_counter() - began
