@@ -106,7 +106,7 @@ def fit_path(estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any]
     with SharedFits(gram, estimator.tol, estimator.cache_size) as shared:
         for i in walking_order(problems):
             began = time.perf_counter()
-            vars(models[i]).update(seen)  # the classes, the number and names of features
+            models[i].__dict__.update(seen)  # the classes, the number and names of features
             solution = shared.solve(models[i], problems[i])
             models[i]._store(problems[i], gram, solution)
             seconds[i] = time.perf_counter() - began
