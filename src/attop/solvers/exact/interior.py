@@ -32,7 +32,7 @@ ITERATIONS, ENOUGH = 60, 1e-10
 ROUND = 1e-7
 
 #: Threads of a busy machine wait for each other longer than smaller factorisations take.
-ONE_THREAD_BELOW = 2000
+ONE_THREAD_BELOW = 4000
 
 Array = NDArray[np.float64]
 

@@ -43,7 +43,8 @@ def solve_subproblem(
     steps : int
         Pair moves taken.
     """
-    budget = 4 * len(block.value) + 200
+    # As many pair moves (each O(b)) as cost what the interior-point method (O(b^3)) would.
+    budget = 200 + 4 * len(block.value) + len(block.value) ** 2 // 60
     total = 0
     for _ in range(TURNS):
         if family == Family.NORM:
