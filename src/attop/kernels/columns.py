@@ -127,27 +127,25 @@ class GramSource:
 class Samples:
     """Training samples prepared for matrix products, dense or CSR."""
 
-    def __init__(self, X, dtype: np.dtype) -> None:
-        self.X, self.dtype = X, dtype
-        self.n_samples = X.shape[0]
-        if sp.issparse(X):
-            squares = X.multiply(X).sum(axis=1, dtype=np.float64)
-            self.squared_norms = np.asarray(squares).ravel().astype(dtype)
-        else:
-            self.squared_norms = np.einsum("ij,ij->i", X, X)
+    def __init__(self, X, squared_norms: NDArray[Any]) -> None:
+        self.X, self.squared_norms = X, squared_norms
+        self.n_samples, self.dtype = X.shape[0], X.dtype
 
     @classmethod
-    def prepare(cls, X, dtype: np.dtype) -> Samples:
+    def prepare(cls, X, dtype: np.dtype, workers: Workers) -> Samples:
         """Centre dense samples and leave out features that do not vary; both change nothing."""
+        n = X.shape[0]
         if sp.issparse(X):
-            return cls(sp.csr_array(X, dtype=dtype), dtype)
-        varying = _varying_features(X)
-        if len(varying) < X.shape[1]:
-            X = X[:, varying]
-        mean = X.mean(axis=0, dtype=np.float64)
-        if X.dtype == dtype:
-            return cls(np.subtract(X, mean.astype(dtype), order="C"), dtype)
-        return cls(np.ascontiguousarray(X - mean, dtype=dtype), dtype)
+            X = sp.csr_array(X, dtype=dtype)
+            squares = X.multiply(X).sum(axis=1, dtype=np.float64)
+            return cls(X, np.asarray(squares).ravel().astype(dtype))
+        features = _varying_features(X)
+        # Any centre would do, so that its own rounding does not matter.
+        mean = (np.full(n, 1.0 / n, dtype=X.dtype) @ X)[features]
+        centred = np.empty((n, len(features)), dtype=dtype)
+        squared_norms = np.empty(n, dtype=dtype)
+        workers.over_rows(compiled.centre, n, X, features, mean, centred, squared_norms)
+        return cls(centred, squared_norms)
 
     def inner_products(self, rows, out) -> None:
         """Write the inner products of sample ``rows[i]`` with all samples into ``out[i]``."""
@@ -158,14 +156,14 @@ class Samples:
 
     def subset(self, rows) -> Samples:
         """The samples at `rows`."""
-        return Samples(self.X[rows], self.dtype)
+        return Samples(self.X[rows], self.squared_norms[rows])
 
 
-def column_source(gram: Gram, dtype) -> ColumnSource:
+def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:
     """The fastest source of columns for a kernel."""
     dtype = np.dtype(dtype)
     if gram.kernel.name == "rbf":
-        return GaussianSource(Samples.prepare(gram.X, dtype), gram.kernel.gamma)
+        return GaussianSource(Samples.prepare(gram.X, dtype, workers), gram.kernel.gamma)
     return GramSource(gram, dtype)
 
 

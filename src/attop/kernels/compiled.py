@@ -1,12 +1,16 @@
-"""Compiled passes over kernel columns.  Each works on a range of rows, without the lock."""
+"""Compiled passes over kernel columns.  Each works on a range of rows, without the lock.
+
+Loops run over slices from zero: an index that could be negative would keep the compiler
+from vectorising them.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-# Rounding order may change, but infinities and NaN keep their meaning elsewhere: inputs are finite.
-_FAST = {"contract", "nsz", "arcp", "reassoc"}
+# Rounding order may change; samples are finite, so that NaN and infinities do not occur.
+_FAST = {"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}
 
 _F = np.float32
 _LOG2_E = _F(1.4426950408889634)
@@ -39,20 +43,21 @@ def _expm1_single(x):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _gaussian_single(start, stop, block, norms_block, norms, gamma):
+    norms = norms[start:stop]
     for i in range(block.shape[0]):
-        row = block[i]
-        for j in range(start, stop):
-            distance = max(norms_block[i] + norms[j] - _F(2.0) * row[j], _F(0.0))
+        row, norm = block[i, start:stop], norms_block[i]
+        for j in range(row.size):
+            distance = max(norm + norms[j] - _F(2.0) * row[j], _F(0.0))
             row[j] = _expm1_single(-gamma * distance)
 
 
 @njit(cache=True, nogil=True)
 def _gaussian_double(start, stop, block, norms_block, norms, gamma):
+    norms = norms[start:stop]
     for i in range(block.shape[0]):
-        row = block[i]
-        for j in range(start, stop):
-            distance = max(norms_block[i] + norms[j] - 2.0 * row[j], 0.0)
-            row[j] = np.expm1(-gamma * distance)
+        row, norm = block[i, start:stop], norms_block[i]
+        for j in range(row.size):
+            row[j] = np.expm1(-gamma * max(norm + norms[j] - 2.0 * row[j], 0.0))
 
 
 def gaussian_minus_one(start, stop, block, norms_block, norms, gamma):
@@ -67,13 +72,20 @@ def gaussian_minus_one(start, stop, block, norms_block, norms, gamma):
 def add_columns(start, stop, buffer, slots, weights, out):
     """``out[start:stop] += sum_i weights[i] * buffer[slots[i], start:stop]``."""
     tile = 2048  # of float64 sums, so that they stay in the first-level cache
+    fours = slots.size - slots.size % 4
     for first in range(start, stop, tile):
         last = min(first + tile, stop)
-        for i in range(slots.size):
-            weight = weights[i]
-            column = buffer[slots[i]]
-            for j in range(first, last):
-                out[j] += weight * column[j]
+        sums = out[first:last]
+        for i in range(0, fours, 4):  # four columns for each load and store of the sums
+            a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+            p, q = buffer[slots[i], first:last], buffer[slots[i + 1], first:last]
+            r, s = buffer[slots[i + 2], first:last], buffer[slots[i + 3], first:last]
+            for j in range(sums.size):
+                sums[j] += (a * p[j] + b * q[j]) + (c * r[j] + d * s[j])
+        for i in range(fours, slots.size):
+            a, p = weights[i], buffer[slots[i], first:last]
+            for j in range(sums.size):
+                sums[j] += a * p[j]
 
 
 @njit(cache=True, nogil=True)
@@ -83,3 +95,15 @@ def gather(buffer, slots, rows, out):
         column = buffer[slots[i]]
         for j in range(rows.size):
             out[i, j] = column[rows[j]]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def centre(start, stop, X, features, mean, out, squared_norms):
+    """``out = X[:, features] - mean`` and the squared norms of its rows."""
+    for i in range(start, stop):
+        source, target = X[i], out[i]
+        total = 0.0
+        for k in range(features.size):
+            target[k] = source[features[k]] - mean[k]
+            total += np.float64(target[k]) * np.float64(target[k])
+        squared_norms[i] = total

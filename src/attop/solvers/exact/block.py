@@ -7,9 +7,10 @@ rate ``rate[a] - rate[b]`` with curvature ``|phi_a - phi_b|^2``.
 All betas at the cap ``u`` form the group, which moves as one.  Most of its members may lie
 outside the block: what the moves need of them is the sum of their kernel columns.
 
-The loops are written so that they vectorise: bounds are kept as room to rise and room to
-fall (zero where a variable cannot move), and the gain of a step clipped to its room is
-zero by itself where there is none.
+The loops are written so that they vectorise: they run over slices from zero (an index that
+could be negative would prevent it), bounds are kept as room to rise and room to fall (zero
+where a variable cannot move), and the gain of a step clipped to its room is zero by itself
+where there is none.
 """
 
 from __future__ import annotations
@@ -98,37 +99,40 @@ class Terms(NamedTuple):
 @njit(cache=True, nogil=True, fastmath=FAST)
 def best_rising(rate, rise, first, last):
     """The variable of ``first:last`` with room to rise and the largest rate, -1 if none."""
+    rate, rise = rate[first:last], rise[first:last]
     most = -np.inf
-    for v in range(first, last):
+    for v in range(rate.size):
         most = max(most, rate[v] if rise[v] > 0.0 else -np.inf)
-    for v in range(first, last):
+    for v in range(rate.size):
         if rate[v] == most and rise[v] > 0.0:
-            return v
+            return first + v
     return -1
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def best_falling(rate, fall, first, last):
     """The variable of ``first:last`` with room to fall and the smallest rate, -1 if none."""
+    rate, fall = rate[first:last], fall[first:last]
     least = np.inf
-    for v in range(first, last):
+    for v in range(rate.size):
         least = min(least, rate[v] if fall[v] > 0.0 else np.inf)
-    for v in range(first, last):
+    for v in range(rate.size):
         if rate[v] == least and fall[v] > 0.0:
-            return v
+            return first + v
     return -1
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def largest_gain(gain, first, last):
     """The largest gain of ``first:last`` and its variable; -1 if none is positive."""
+    gain = gain[first:last]
     most = 0.0
-    for v in range(first, last):
+    for v in range(gain.size):
         most = max(most, gain[v])
     if most > 0.0:
-        for v in range(first, last):
+        for v in range(gain.size):
             if gain[v] == most:
-                return most, v
+                return most, first + v
     return 0.0, -1
 
 
@@ -138,16 +142,18 @@ def pair_gains(block, a, sign, first, last, penalty, least_curvature):
 
     `penalty` is what the penalty on alphas adds to the curvature of these pairs.
     """
-    row, rate, diagonal, gain = block.kernel[a], block.rate, block.diagonal, block.gain
     room = block.rise[a] if sign > 0 else block.fall[a]
-    rooms = block.fall if sign > 0 else block.rise
-    rate_a, base = rate[a], diagonal[a] + penalty
-    for v in range(first, last):
-        slope = max(sign * (rate_a - rate[v]), 0.0)
+    rooms = block.fall[first:last] if sign > 0 else block.rise[first:last]
+    rate_a, base = sign * block.rate[a], block.diagonal[a] + penalty
+    row, rate = block.kernel[a, first:last], block.rate[first:last]
+    diagonal, gain = block.diagonal[first:last], block.gain[first:last]
+    for v in range(gain.size):
+        slope = max(rate_a - sign * rate[v], 0.0)
         curvature = max(base + diagonal[v] - 2.0 * row[v], least_curvature)
         step = min(slope / curvature, min(room, rooms[v]))
         gain[v] = step * (slope - 0.5 * curvature * step)
-    gain[a] = 0.0 if first <= a < last else gain[a]
+    if first <= a < last:
+        block.gain[a] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -246,10 +252,11 @@ def join_at_cap(block, group, first, limit):
 def largest_below_cap(block, floor, first):
     """Largest and second largest beta outside the group (at least `floor`), and the holder."""
     largest, second, holder = floor, 0.0, -1
-    for v in range(first, block.value.size):
-        value = 0.0 if block.member[v] else block.value[v]
+    values, members = block.value[first:], block.member[first:]
+    for v in range(values.size):
+        value = 0.0 if members[v] else values[v]
         if value > largest:
-            largest, second, holder = value, largest, v
+            largest, second, holder = value, largest, first + v
         elif value > second:
             second = value
     return largest, second, holder

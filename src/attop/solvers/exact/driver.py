@@ -132,8 +132,9 @@ def open_columns(gram: Gram, tol: float = 1e-4, n_bytes: int = 2 * 10**9) -> Sto
     if gram.kernel.name == "linear":
         return LinearStore(gram.X, Workers())
     double = gram.n_samples <= DOUBLE_UP_TO or tol < DOUBLE_BELOW
-    source = column_source(gram, np.float64 if double else np.float32)
-    return ColumnStore(source, n_bytes, Workers())
+    workers = Workers()
+    source = column_source(gram, np.float64 if double else np.float32, workers)
+    return ColumnStore(source, n_bytes, workers)
 
 
 class _Rounds:

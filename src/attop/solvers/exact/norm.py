@@ -10,58 +10,66 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from attop.solvers.exact.block import FAST, Group, largest_gain, penalty_of, shift
+from attop.solvers.exact.block import (
+    FAST,
+    Group,
+    best_falling,
+    best_rising,
+    largest_gain,
+    penalty_of,
+    shift,
+)
 
 #: Steps after which ``|beta|^2`` is summed anew: its updates cancel.
 _REFRESH = 256
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _extremes(block, scale, terms):
-    """Best up and best down move, the norm included; ``scale = price / |beta|``."""
-    up, down, most, least = -1, -1, -np.inf, np.inf
-    for v in range(block.value.size):
-        rate = block.rate[v] if v < terms.n_alphas else block.rate[v] + scale * block.value[v]
-        if block.rise[v] > 0.0 and rate > most:
-            up, most = v, rate
-        if block.fall[v] > 0.0 and rate < least:
-            down, least = v, rate
-    return up, down, most, least
+def _add_norm(block, scale, first, rates):
+    """Rates with the norm included; ``scale = price / |beta|``, `first` is the first beta."""
+    rates[:first] = block.rate[:first]
+    betas, rate, value = rates[first:], block.rate[first:], block.value[first:]
+    for v in range(betas.size):
+        betas[v] = rate[v] + scale * value[v]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _gains(block, a, sign, rate_a, norm, first, last, terms):
+def _gains(block, a, sign, rates, norm, first, last, terms):
     """Second-order estimates of the gains of `a` moving up (sign 1) or down (-1).
 
-    Along a step ``d`` of the pair, ``|beta|^2 = |beta|^2 + 2 slope d + square d^2``.
+    Along a step ``d`` of the pair, ``|beta|^2`` grows by ``2 slope d + square d^2``.
     """
-    row, beta_a = block.kernel[a], a >= terms.n_alphas
-    room = block.rise[a] if sign > 0 else block.fall[a]
-    rooms = block.fall if sign > 0 else block.rise
     scale, inverse = terms.price / norm, 1.0 / (norm * norm)
-    betas = first >= terms.n_alphas
-    penalty = penalty_of(a, terms) + (0.0 if betas else terms.alpha_curvature)
-    slope_a, square = (-sign * block.value[a], 1.0) if beta_a else (0.0, 0.0)
-    weight = 1.0 if betas else 0.0
-    square += weight
-    for v in range(first, last):
-        value = weight * block.value[v]
-        rate = max(sign * (rate_a - block.rate[v] - scale * value), 0.0)
-        slope = slope_a + sign * value
-        curvature = block.diagonal[a] + block.diagonal[v] - 2.0 * row[v] + penalty
-        curvature = max(curvature, terms.least_curvature)
+    weight = 1.0 if first >= terms.n_alphas else 0.0
+    penalty = penalty_of(a, terms) + (1.0 - weight) * terms.alpha_curvature
+    slope_a, square = 0.0, weight
+    if a >= terms.n_alphas:
+        slope_a, square = -sign * block.value[a], square + 1.0
+    room = block.rise[a] if sign > 0 else block.fall[a]
+    rooms = block.fall[first:last] if sign > 0 else block.rise[first:last]
+    rate_a, base = sign * rates[a], block.diagonal[a] + penalty
+    rates, row, diagonal = (
+        rates[first:last],
+        block.kernel[a, first:last],
+        block.diagonal[first:last],
+    )
+    value, gain = block.value[first:last], block.gain[first:last]
+    for v in range(gain.size):
+        rate = max(rate_a - sign * rates[v], 0.0)
+        slope = slope_a + sign * weight * value[v]
+        curvature = max(base + diagonal[v] - 2.0 * row[v], terms.least_curvature)
         curvature += scale * max(square - slope * slope * inverse, 0.0)
         step = min(rate / curvature, min(room, rooms[v]))
-        block.gain[v] = step * (rate - 0.5 * curvature * step)
+        gain[v] = step * (rate - 0.5 * curvature * step)
     if first <= a < last:
         block.gain[a] = 0.0
 
 
 @njit(cache=True, nogil=True)
-def _best_partner(block, a, sign, rate_a, norm, terms):
+def _best_partner(block, a, sign, rates, norm, terms):
     n, b = terms.n_alphas, block.value.size
-    _gains(block, a, sign, rate_a, norm, 0, n, terms)
-    _gains(block, a, sign, rate_a, norm, n, b, terms)
+    _gains(block, a, sign, rates, norm, 0, n, terms)
+    _gains(block, a, sign, rates, norm, n, b, terms)
     return largest_gain(block.gain, 0, b)
 
 
@@ -121,17 +129,21 @@ def solve_norm(block, outside, terms, tolerance, max_steps):
     Returns the number of steps and the violation left.
     """
     group = Group(np.inf, 0, 0.0, 0.0, 0.0)
-    violation, norm2 = np.inf, 0.0
+    violation, norm2, rates = np.inf, 0.0, np.empty(block.rate.size)
     for count in range(max_steps):
         if count % _REFRESH == 0:
             norm2 = outside + _squares_of_betas(block, terms)
         norm = np.sqrt(norm2)
-        up, down, most, least = _extremes(block, terms.price / norm, terms)
-        violation = most - least
-        if up < 0 or down < 0 or violation <= tolerance:
+        _add_norm(block, terms.price / norm, terms.n_alphas, rates)
+        up = best_rising(rates, block.rise, 0, rates.size)
+        down = best_falling(rates, block.fall, 0, rates.size)
+        if up < 0 or down < 0:
+            return count, 0.0
+        violation = rates[up] - rates[down]
+        if violation <= tolerance:
             return count, max(violation, 0.0)
-        gain, partner = _best_partner(block, up, 1, most, norm, terms)
-        other_gain, other = _best_partner(block, down, -1, least, norm, terms)
+        gain, partner = _best_partner(block, up, 1, rates, norm, terms)
+        other_gain, other = _best_partner(block, down, -1, rates, norm, terms)
         if partner < 0 and other < 0:
             return count, violation
         if other_gain > gain:

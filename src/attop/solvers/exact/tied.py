@@ -61,15 +61,17 @@ def _extremes(block, terms):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _free_up(block, n):
     """The positive beta below the cap with the largest rate, -1 if there is none."""
-    best = -1
-    for v in range(n, block.value.size):
-        if not block.member[v] and block.value[v] > 0.0:
-            if best < 0 or block.rate[v] > block.rate[best]:
-                best = v
-    return best
+    rate, rise, fall = block.rate[n:], block.rise[n:], block.fall[n:]
+    most = -np.inf
+    for v in range(rate.size):
+        most = max(most, rate[v] if min(rise[v], fall[v]) > 0.0 else -np.inf)
+    for v in range(rate.size):
+        if rate[v] == most and min(rise[v], fall[v]) > 0.0:
+            return n + v
+    return -1
 
 
 @njit(cache=True, nogil=True)
@@ -116,30 +118,32 @@ def _coupled_gain(block, group, k, rest, share, upwards, floor, terms):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _raise_gains(block, group, k, share, terms):
-    """Gains of raising alpha `k`, for each beta below the cap as the rest."""
-    K, row, column = terms.K, block.kernel[k], block.group_column
-    base = block.diagonal[k] + group.square / (K * K) - 2.0 * column[k] / K
+def _rest_gains(block, group, k, share, upwards, lowest, terms):
+    """Gains of moving alpha `k`, for each beta below the cap as the rest.
+
+    Downwards, the cap can fall to `lowest`.
+    """
+    n, K, sign = terms.n_alphas, terms.K, 1.0 if upwards else -1.0
+    row, column, rate = block.kernel[k, n:], block.group_column[n:], block.rate[n:]
+    diagonal, gain, fall, value = (
+        block.diagonal[n:],
+        block.gain[n:],
+        block.fall[n:],
+        block.value[n:],
+    )
+    base = block.diagonal[k] + group.square / (K * K) - 2.0 * block.group_column[k] / K
     base += terms.alpha_curvature
-    rate_k, room_k = block.rate[k] + group.score / K, block.rise[k]
-    widen = 1.0 / max(share - 1.0 / K, 1e-300)
-    for v in range(terms.n_alphas, block.value.size):
-        slope = max(rate_k - share * block.rate[v], 0.0)
-        cross = share * block.diagonal[v] - 2.0 * row[v] + 2.0 * column[v] / K
+    rate_k = sign * (block.rate[k] + group.score / K)
+    room_k = block.rise[k] if upwards else min(block.fall[k], K * (group.cap - lowest))
+    rooms = fall if upwards else value
+    widen = 1.0 / max(share - 1.0 / K, 1e-300) if upwards else 1.0 / share
+    for v in range(gain.size):
+        slope = max(rate_k - sign * share * rate[v], 0.0)
+        cross = share * diagonal[v] - 2.0 * row[v] + 2.0 * column[v] / K
         curvature = max(base + share * cross, terms.least_curvature)
-        room = min(room_k, block.fall[v] * widen) if block.fall[v] > 0.0 else 0.0
+        room = min(room_k, rooms[v] * widen) if fall[v] > 0.0 else 0.0
         step = min(slope / curvature, room)
-        block.gain[v] = step * (slope - 0.5 * curvature * step)
-
-
-@njit(cache=True, nogil=True)
-def _lower_gains(block, group, k, share, floor, terms):
-    """Gains of lowering alpha `k`, for each positive beta below the cap as the rest."""
-    for v in range(terms.n_alphas, block.value.size):
-        gain = 0.0
-        if not block.member[v] and block.value[v] > 0.0:
-            gain = _coupled_gain(block, group, k, v, share, False, floor, terms)
-        block.gain[v] = gain
+        gain[v] = step * (slope - 0.5 * curvature * step)
 
 
 @njit(cache=True, nogil=True)
@@ -166,10 +170,10 @@ def _best_coupled(block, group, k, share, upwards, floor, terms):
         return 0.0, -1
     if share == 0.0:
         return _coupled_gain(block, group, k, -1, share, upwards, floor, terms), -1
-    if upwards:
-        _raise_gains(block, group, k, share, terms)
-    else:
-        _lower_gains(block, group, k, share, floor, terms)
+    _rest_gains(block, group, k, share, upwards, floor.largest, terms)
+    if not upwards and floor.holder >= 0:  # only the holder of the floor can go below it
+        gain = _coupled_gain(block, group, k, floor.holder, share, False, floor, terms)
+        block.gain[floor.holder] = gain
     return largest_gain(block.gain, terms.n_alphas, block.value.size)
 
 
@@ -195,21 +199,23 @@ def _best_move(block, group, e, rates, share, floor, terms):
     """The move with the largest gain: kind, first and second variable."""
     n, b = terms.n_alphas, block.value.size
     alphas, betas, raising, lowering = rates
+    # Kinds that violate far less than the worst are not worth a pass over the block.
+    enough = 0.1 * max(max(alphas, betas), max(raising, lowering))
     best, kind, first, second = 0.0, -1, -1, -1
-    if alphas > 0.0:
+    if alphas > enough:
         penalty = 2.0 * terms.alpha_curvature
         gain, one, two = _best_pair(block, e.alpha_up, e.alpha_down, 0, n, penalty, terms)
         if gain > best:
             best, kind, first, second = gain, PAIR, one, two
-    if betas > 0.0:
+    if betas > enough:
         gain, one, two = _best_pair(block, e.beta_up, e.beta_down, n, b, 0.0, terms)
         if gain > best:
             best, kind, first, second = gain, PAIR, one, two
-    if raising > 0.0:
+    if raising > enough:
         gain, rest = _best_coupled(block, group, e.alpha_up, share, True, floor, terms)
         if gain > best:
             best, kind, first, second = gain, COUPLED_UP, e.alpha_up, rest
-    if lowering > 0.0:
+    if lowering > enough:
         gain, rest = _best_coupled(block, group, e.alpha_down, share, False, floor, terms)
         if gain > best:
             best, kind, first, second = gain, COUPLED_DOWN, e.alpha_down, rest
