@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from attop.kernels.functions import Gram, as_float64
 
-#: Rows and columns of the kernel blocks: 2048 x 2048 in float64 are 32 MB.
-_BLOCK = 2048
+#: Rows and columns of the kernel blocks, which in float64 fit the caches of most machines.
+_BLOCK = 768
 
 
 def kernel_expansion(

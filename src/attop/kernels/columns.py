@@ -167,6 +167,10 @@ def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:
     return GramSource(gram, dtype)
 
 
+#: Columns computed at once: matrix products reach their speed from there on.
+_BLOCK = 1024
+
+
 class ColumnStore:
     """Keeps computed columns within a byte budget; the least recently used give way.
 
@@ -222,7 +226,7 @@ class ColumnStore:
         present = self.slot_of_row[rows]
         self._last_use[present[present >= 0]] = self._clock
         missing = np.unique(rows[present < 0])
-        for part in _parts(missing, 512):
+        for part in _parts(missing, _BLOCK):
             self._compute(part)
         return self.slot_of_row[rows]
 
@@ -264,7 +268,7 @@ class ColumnStore:
 
     def add_product(self, rows, weights, out: NDArray[np.float64]) -> None:
         """The same for any number of columns, fetched block by block."""
-        step = min(512, self.capacity)
+        step = min(_BLOCK, self.capacity)
         known = self.cached(rows)
         # Cached columns first, before fetching others may push them out.
         for group in (np.flatnonzero(known), np.flatnonzero(~known)):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.metrics import pairwise
 
 #: Name of each kernel, its function and the parameters it takes.
@@ -55,7 +56,8 @@ class Kernel:
                 )
             return values
         function, names = KERNELS[self.name]
-        values = function(X, Y, **{name: getattr(self, name) for name in names})
+        with config_context(assume_finite=True):  # checked when it came in
+            values = function(X, Y, **{name: getattr(self, name) for name in names})
         return values.toarray() if sp.issparse(values) else values
 
 

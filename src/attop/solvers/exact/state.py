@@ -63,18 +63,15 @@ class State:
         if self.capped:
             self.cap = float(np.sum(alpha)) / self.problem.K if self.tied else float(np.max(beta))
             self._find_members()
-        support = np.flatnonzero(self.value)
-        weights = self.signs[support] * self.value[support]
         self.scores[:] = 0.0
         self.group_column[:] = 0.0
-        step = self.store.capacity
-        # Both sums in one go: each column is fetched only once, even if few fit the store.
-        for start in range(0, len(support), step):
-            part = support[start : start + step]
-            self.store.fetch(self.rows[part])
-            self.store.add_columns(self.rows[part], weights[start : start + step], self.scores)
-            inside = part[self.member[part]]
-            self.store.add_columns(self.rows[inside], np.ones(len(inside)), self.group_column)
+        members = np.flatnonzero(self.member)
+        self.store.add_product(self.rows[members], np.ones(len(members)), self.group_column)
+        if self.capped:
+            self.scores -= self.cap * self.group_column
+        others = np.flatnonzero((self.value != 0.0) & ~self.member)
+        weights = self.signs[others] * self.value[others]
+        self.store.add_product(self.rows[others], weights, self.scores)
 
     def _find_members(self) -> None:
         close = ~self.is_alpha & (self.value >= self.cap * (1.0 - 1e-10))
