@@ -1,4 +1,8 @@
-"""Finding calcifications in mammograms at a false alarm rate of 1 %, with a guarantee.
+"""Real data: mammograms at a guaranteed false alarm rate
+======================================================
+
+Finding calcifications in mammograms at a false alarm rate of 1 %, with a guarantee.  This program
+reads a file of your own and is not run here.
 
 The data set has 11,183 spots described by 6 features, and 260 of them are malignant
 (2.3 %).  A radiologist can look at few false alarms, so what counts is the share of
