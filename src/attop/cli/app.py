@@ -19,7 +19,13 @@ from rich.text import Text
 from attop import __version__
 from attop.cli.datasets import datasets
 from attop.cli.demo import demo
+from attop.cli.diagram import diagram
 from attop.cli.figure import figure
+from attop.cli.fit import fit
+from attop.cli.predict import predict
+from attop.cli.report import report
+from attop.cli.run import run as run_command
+from attop.cli.table import table
 
 app = typer.Typer(
     name="attop",
@@ -32,6 +38,12 @@ app = typer.Typer(
 app.command()(demo)
 app.add_typer(figure, name="figure")
 app.command()(datasets)
+app.command("run")(run_command)
+app.command()(table)
+app.command()(diagram)
+app.command()(report)
+app.command()(fit)
+app.command()(predict)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,83 @@
+"""``attop run``: an experiment from its file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+StoreOption = Annotated[
+    Path, typer.Option(help="Folder of the results; made if missing.", file_okay=False)
+]
+
+
+def run(
+    experiment: Annotated[
+        str, typer.Argument(help="TOML file, or a preset: quick, paper, paper-exact.")
+    ],
+    store: StoreOption = Path("attop-results"),
+    jobs: Annotated[
+        int, typer.Option(help="Splits worked on at the same time; -1 for all processors.")
+    ] = 1,
+) -> None:
+    """Run an experiment; what is done already is skipped, so that it can be interrupted.
+
+    Every result is written as soon as it is there.  A run that was killed goes on where it
+    was when it is started again, and ends with the same results.
+    """
+    from attop.experiments.runner import run_experiment
+    from attop.experiments.specification import load_experiment
+    from attop.experiments.store import Store
+
+    try:
+        specification = load_experiment(experiment)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="EXPERIMENT") from None
+    console = Console()
+    with _progress(console, specification.name, _count(specification)) as watch:
+        outcome = run_experiment(specification, Store(store), n_jobs=jobs, watch=watch)
+    console.print(
+        f"{outcome.n_fits} fits in {store}, {outcome.n_skipped} of them done before. "
+        f"See them with: attop report --store {store}",
+        markup=False,
+        soft_wrap=True,
+    )
+    if outcome.failures:
+        console.print(f"{len(outcome.failures)} fits failed; the report tells why.", soft_wrap=True)
+        raise typer.Exit(code=1)
+
+
+def _count(specification) -> int:
+    from attop.experiments.expansion import expand
+
+    return sum(len(group.fits) for group in expand(specification))
+
+
+@contextmanager
+def _progress(console: Console, name: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar with the time that is left; what it yields is told the number of results."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    # Results come in bursts: the speed is that of several minutes.
+    with Progress(*columns, console=console, speed_estimate_period=600.0) as progress:
+        task = progress.add_task(name, total=total)
+        yield lambda count: progress.update(task, completed=count)

@@ -1,0 +1,140 @@
+"""The data sets an experiment can name: those of the paper, scikit-learn's, and files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attop.datasets import DATASETS, Dataset, Split, load_dataset, load_file
+from attop.datasets.registry import dataset_info, simplify
+from attop.experiments.reading import suggestion
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A data set as an experiment names it.
+
+    Attributes
+    ----------
+    label : str
+        Name in tables.
+    name : str
+        Name of a known data set; empty for a file.
+    file : str
+        Path of a file; empty for a known data set.
+    target, positive, ignore
+        As for `attop.datasets.load_file`; empty where not given.
+    n_train : int or None
+        Keep only so many training samples.
+    scale : bool
+        Standardise the features by the means and deviations of the training samples.
+    digest : str
+        SHA256 of the file, so that results belong to its content and not to its name.
+    """
+
+    label: str = ""
+    name: str = ""
+    file: str = ""
+    target: str = ""
+    positive: str = ""
+    ignore: tuple[str, ...] = ()
+    n_train: int | None = None
+    scale: bool = False
+    digest: str = ""
+
+    def identity(self) -> dict[str, Any]:
+        """What the samples depend on, for the hash of a result."""
+        named = {"name": self.name} if self.name else {"file": self.digest, "target": self.target}
+        return {
+            **named,
+            "positive": self.positive,
+            "ignore": list(self.ignore),
+            "n_train": self.n_train,
+            "scale": self.scale,
+        }
+
+
+def _breast_cancer() -> Dataset:
+    from sklearn.datasets import load_breast_cancer
+
+    bunch: Any = load_breast_cancer()
+    malignant = (bunch.target == 0).astype(np.int64)
+    return Dataset("breast_cancer", bunch.data, malignant, source="scikit-learn")
+
+
+def _digits() -> Dataset:
+    from sklearn.datasets import load_digits
+
+    bunch: Any = load_digits()
+    ones = (bunch.target == 1).astype(np.int64)
+    return Dataset("digits", bunch.data / 16.0, ones, source="scikit-learn")
+
+
+#: Data sets that come with scikit-learn: malignant tumours, and the digit 1.
+BUNDLED: dict[str, Callable[[], Dataset]] = {"breast_cancer": _breast_cancer, "digits": _digits}
+
+
+def resolve_dataset(spec: DatasetSpec) -> DatasetSpec:
+    """The specification with its name as it is listed, or with the digest of its file.
+
+    Raises
+    ------
+    ValueError, OSError
+        If there is no such data set, file or column; the nearest one is suggested.
+    """
+    if spec.file:
+        data = load(spec)  # its errors name the columns
+        with Path(spec.file).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return replace(spec, digest=digest, label=spec.label or _label(data.name, spec))
+    if spec.target or spec.positive or spec.ignore:
+        raise ValueError("'target', 'positive' and 'ignore' are for files; this one has a name.")
+    name = _resolve_name(spec.name)
+    return replace(spec, name=name, label=spec.label or _label(name, spec))
+
+
+def _resolve_name(name: str) -> str:
+    bundled = {simplify(known): known for known in BUNDLED}
+    if simplify(name) in bundled:
+        return bundled[simplify(name)]
+    try:
+        return dataset_info(name).name
+    except ValueError:
+        known = (*DATASETS, *BUNDLED)
+        raise ValueError(f"there is no data set {name!r}. {suggestion(name, known)}") from None
+
+
+def _label(name: str, spec: DatasetSpec) -> str:
+    return name if spec.n_train is None else f"{name} ({spec.n_train})"
+
+
+@lru_cache(maxsize=1)  # the splits of one data set follow each other
+def load(spec: DatasetSpec) -> Dataset:
+    """Read the data set."""
+    if spec.file:
+        return load_file(
+            spec.file,
+            target=spec.target or None,
+            positive=spec.positive or None,
+            ignore=spec.ignore,
+        )
+    return BUNDLED[spec.name]() if spec.name in BUNDLED else load_dataset(spec.name)
+
+
+def split(spec: DatasetSpec, seed: int) -> Split:
+    """Training, validation and test set of a seed, standardised where asked."""
+    parts = load(spec).split(seed, n_train=spec.n_train)
+    if not spec.scale:
+        return parts
+    import scipy.sparse as sp
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler(with_mean=not sp.issparse(parts.X_train)).fit(parts.X_train)
+    scaled = {name: scaler.transform(getattr(parts, name)) for name in Split._fields[::2]}
+    return parts._replace(**scaled)

@@ -1,0 +1,103 @@
+"""From an experiment to its fits: what each depends on, and which of them share a kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from attop.experiments.data import DatasetSpec
+from attop.experiments.methods import shares_columns
+from attop.experiments.specification import Experiment, MethodSpec
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One classifier on the training samples of one split.
+
+    Attributes
+    ----------
+    dataset : DatasetSpec
+        The data set.
+    seed : int
+        Seed of its split, and of what a solver draws.
+    method : MethodSpec
+        The method.
+    parameters : dict
+        Its parameters, the grid point among them.
+    kernel, solver : dict
+        As the experiment says.
+    """
+
+    dataset: DatasetSpec
+    seed: int
+    method: MethodSpec
+    parameters: dict[str, Any]
+    kernel: dict[str, Any]
+    solver: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        """Hash of all that the result depends on; labels and metrics are no part of it."""
+        return digest(
+            {
+                "dataset": self.dataset.identity(),
+                "seed": self.seed,
+                "method": self.method.method,
+                "parameters": self.parameters,
+                "kernel": self.kernel,
+                "solver": self.solver,
+            }
+        )
+
+    @property
+    def shares(self) -> bool:
+        """Whether the fit shares kernel columns and starts with others of its group."""
+        return shares_columns(self.method.method, self.solver)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The fits on one split: they share its samples and their kernel.
+
+    Attributes
+    ----------
+    dataset, seed
+        The split.
+    fits : list of Fit
+        Fits to be done.
+    metrics : list of str
+        What to measure.
+    """
+
+    dataset: DatasetSpec
+    seed: int
+    metrics: list[str]
+    fits: list[Fit] = field(default_factory=list)
+
+
+def digest(content: Any) -> str:
+    """Hash of something that JSON can tell."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def expand(experiment: Experiment) -> list[Group]:
+    """All fits of an experiment, by split.
+
+    Where two methods of different names come to the same fit, it is done once.
+    """
+    groups = []
+    for dataset in experiment.datasets:
+        for seed in experiment.seeds:
+            group = Group(dataset, seed, experiment.all_metrics)
+            seen: set[str] = set()
+            for method in experiment.methods:
+                for point in method.points():
+                    fit = Fit(dataset, seed, method, point, experiment.kernel, experiment.solver)
+                    if fit.key not in seen:
+                        seen.add(fit.key)
+                        group.fits.append(fit)
+            groups.append(group)
+    return groups

@@ -1,0 +1,301 @@
+"""The fits of one group, and what is kept of each."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import time
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_curve
+
+from attop.datasets import Split
+from attop.experiments.data import split
+from attop.experiments.expansion import Fit, Group, digest
+from attop.experiments.kernels import SplitKernel
+from attop.experiments.methods import CLASSIFIERS, SVM, build
+from attop.experiments.store import Record, Store
+from attop.kernels.functions import Gram, Kernel
+from attop.model_selection._scoring import metric_of
+from attop.model_selection._shared import SharedFits
+from attop.model_selection._starts import walking_order
+from attop.solvers.solution import Status
+
+#: Points kept of a history and of a ROC curve.
+_MOST_POINTS = 100
+_VERSIONED = ("attop", "numpy", "scipy", "scikit-learn", "numba")
+
+
+class Fitted(NamedTuple):
+    """A fitted classifier, its scores of the validation and test samples, and its time."""
+
+    model: Any
+    scores: NDArray[np.float64]
+    seconds: float
+
+
+class Workplace(NamedTuple):
+    """The samples of a group and their kernel."""
+
+    parts: Split
+    kernel: SplitKernel | None
+    X_score: Any
+
+
+def run_group(group: Group, store: Store) -> list[str]:
+    """Do the fits of a group that the store does not have; returns the keys of failures.
+
+    Fits that share kernel columns depend, within their tolerance, on those before them.
+    So that an interrupted run ends with the very results of an undisturbed one, the fits
+    of the same plan are repeated up to the last missing one.
+    """
+    missing = [fit for fit in group.fits if not store.is_done(fit.key, group.metrics)]
+    if not missing:
+        return []
+    plan = digest([fit.key for fit in group.fits if fit.shares])
+    try:
+        place = _prepare(group)
+    except KeyboardInterrupt:
+        raise
+    except Exception as error:
+        for fit in missing:
+            store.write(fit.key, _failure(fit, error, plan))
+        return [fit.key for fit in missing]
+    failures = []
+    for fit, outcome in _all_fits(place, _todo(group, missing, store, plan)):
+        if fit not in missing:
+            continue
+        try:
+            if isinstance(outcome, Exception):
+                raise outcome
+            record = _success(fit, outcome, place.parts, group.metrics, plan)
+        except Exception as error:
+            record = _failure(fit, error, plan)
+            failures.append(fit.key)
+        store.write(fit.key, record)
+    return failures
+
+
+def _todo(group: Group, missing: list[Fit], store: Store, plan: str) -> list[Fit]:
+    """The missing fits, and those done that an undisturbed run would have done before them."""
+    if not any(fit.shares for fit in missing):
+        return missing
+    known = {fit.key: store.read(fit.key) for fit in group.fits if fit.shares}
+    again = {key for key, record in known.items() if record is not None and record["plan"] == plan}
+    return [fit for fit in group.fits if fit in missing or fit.key in again]
+
+
+def _prepare(group: Group) -> Workplace:
+    """Read and split the samples."""
+    parts = split(group.dataset, group.seed)
+    X_score = _stack(parts.X_valid, parts.X_test)
+    fit = group.fits[0]
+    if fit.kernel["name"] == "linear":  # whose models are cheap to apply
+        return Workplace(parts, None, X_score)
+    prototype = build("TopPush", {}, fit.kernel, fit.solver)
+    n_bytes = int(prototype.cache_size * 2**20)
+    kernel = SplitKernel(prototype._kernel(parts.X_train), parts.X_train, X_score, n_bytes)
+    return Workplace(parts, kernel, X_score)
+
+
+def _all_fits(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted | Exception]]:
+    """Every fit with its outcome: those without shared columns first."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the record tells how a fit ended
+        for fit in fits:
+            if not fit.shares:
+                yield fit, _attempt(_fit_alone, place, fit)
+        sharing = [fit for fit in fits if fit.shares]
+        if sharing:
+            yield from _fit_sharing(place, sharing)
+
+
+def _attempt(function, *arguments) -> Fitted | Exception:
+    try:
+        return function(*arguments)
+    except Exception as error:
+        return error
+
+
+def _fit_sharing(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted | Exception]]:
+    """Fits of the exact solver: kernel columns are computed once, each starts from the nearest."""
+    parts = place.parts
+    positive = parts.y_train == 1
+    models = [_build(fit, parts) for fit in fits]
+    X_train, _ = models[0]._check_training_data(parts.X_train, parts.y_train)
+    problems = [model._problem(positive) for model in models]
+    kernel = Kernel("linear") if place.kernel is None else place.kernel.kernel
+    gram = Gram(kernel, X_train)
+    with SharedFits(gram, min(model.tol for model in models), models[0].cache_size) as shared:
+        order = walking_order(problems)
+
+        def solve(i: int) -> Fitted:
+            began = time.perf_counter()
+            models[i]._check_training_data(parts.X_train, parts.y_train)
+            models[i]._store(problems[i], gram, shared.solve(models[i], problems[i]))
+            seconds = time.perf_counter() - began
+            return Fitted(models[i], _scores(place, fits[i], models[i]), seconds)
+
+        for i in order:
+            yield fits[i], _attempt(solve, i)
+
+
+def _fit_alone(place: Workplace, fit: Fit) -> Fitted:
+    """A fit of any other classifier, on the kernel matrix of the split if it has one."""
+    parts, model = place.parts, _build(fit, place.parts)
+    kernel = place.kernel
+    dual = fit.method.method == SVM or (
+        fit.method.method in CLASSIFIERS and model.formulation.convex and model.solver != "primal"
+    )
+    by_matrix = kernel is not None and kernel.remembers_training and kernel.remembers_scoring
+    samples = parts.X_train
+    if dual and by_matrix:
+        assert kernel is not None
+        model.set_params(kernel="precomputed")
+        samples = kernel.training
+    began = time.perf_counter()
+    model.fit(samples, parts.y_train)
+    seconds = time.perf_counter() - began
+    if getattr(model, "status_", None) is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return Fitted(model, _scores(place, fit, model), seconds)
+
+
+def _build(fit: Fit, parts: Split) -> Any:
+    return build(
+        fit.method.method,
+        fit.parameters,
+        fit.kernel,
+        fit.solver,
+        seed=fit.seed,
+        n_positives=int(np.sum(parts.y_train)),
+        n_samples=len(parts.y_train),
+    )
+
+
+def _scores(place: Workplace, fit: Fit, model: Any) -> NDArray[np.float64]:
+    """Decision values of the validation samples, then of the test samples."""
+    kernel = place.kernel
+    ours = fit.method.method == SVM or fit.method.method in CLASSIFIERS  # others have own kernels
+    if ours and kernel is not None and kernel.remembers_scoring and hasattr(model, "dual_coef_"):
+        scores = kernel.scores(model.support_, np.ravel(model.dual_coef_))
+        return scores + (model.intercept_[0] if hasattr(model, "intercept_") else -model.threshold_)
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(place.X_score), dtype=np.float64)
+    return np.asarray(model.predict_proba(place.X_score)[:, 1], dtype=np.float64)
+
+
+def _success(fit: Fit, fitted: Fitted, parts: Split, metrics: Sequence[str], plan: str) -> Record:
+    """What is kept of a fit."""
+    model, n_valid = fitted.model, len(parts.y_valid)
+    valid, test = fitted.scores[:n_valid], fitted.scores[n_valid:]
+    status = getattr(model, "status_", None)
+    return {
+        **_description(fit, plan),
+        "status": _svm_status(model) if status is None else status.name,
+        "message": "" if status is None else str(status),
+        "gap": _number(getattr(model, "dual_gap_", np.nan)),
+        "objective": _number(getattr(model, "objective_", np.nan)),
+        "n_iter": int(np.max(getattr(model, "n_iter_", 0))),
+        "n_support": len(getattr(model, "support_", [])),
+        "sizes": {
+            name: [len(y), int(np.sum(y))]
+            for name, y in (
+                ("train", parts.y_train),
+                ("valid", parts.y_valid),
+                ("test", parts.y_test),
+            )
+        },
+        "validation": _metrics(parts.y_valid, valid, metrics),
+        "test": _metrics(parts.y_test, test, metrics),
+        "roc": _roc(parts.y_test, test),
+        "history": _history(getattr(model, "history_", None)),
+        "seconds": fitted.seconds,
+    }
+
+
+def _failure(fit: Fit, error: Exception, plan: str) -> Record:
+    """What is kept of a fit that went wrong."""
+    lines = traceback.format_exception(error)
+    message = f"{type(error).__name__}: {error}"
+    return {
+        **_description(fit, plan),
+        "error": message,
+        "traceback": "".join(lines)[-4000:],
+        "status": "FAILED",
+        "message": message,
+        "validation": {},
+        "test": {},
+        "seconds": 0.0,
+    }
+
+
+def _description(fit: Fit, plan: str) -> Record:
+    """What the fit was."""
+    return {
+        "dataset": fit.dataset.identity(),
+        "seed": fit.seed,
+        "method": fit.method.method,
+        "parameters": fit.parameters,
+        "kernel": fit.kernel,
+        "solver": fit.solver,
+        "plan": plan,
+        "versions": _versions(),
+        "error": "",
+    }
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    found = {name: importlib.metadata.version(name) for name in _VERSIONED}
+    return {"python": platform.python_version(), **found}
+
+
+def _svm_status(model: Any) -> str:
+    """How scikit-learn's SVC ended: 1 stands for its limit of steps."""
+    return "MAX_ITER" if getattr(model, "fit_status_", 0) else ""
+
+
+def _metrics(
+    y: NDArray[np.int64], scores: NDArray[np.float64], names: Sequence[str]
+) -> dict[str, float | None]:
+    """Each metric; None where all scores are equal, since there is no order to judge."""
+    if not np.all(np.isfinite(scores)) or np.ptp(scores) == 0.0:
+        return dict.fromkeys(names)
+    return {name: _number(metric_of(name)(y == 1, scores)) for name in names}
+
+
+def _roc(y: NDArray[np.int64], scores: NDArray[np.float64]) -> Record:
+    """The ROC curve at rates of false positives that are dense near the top."""
+    fpr, tpr, _ = roc_curve(y, scores)
+    wanted = np.concatenate([[0.0], np.geomspace(1.0 / max(1, np.sum(y == 0)), 1.0, _MOST_POINTS)])
+    # The curve is a staircase: the last corner at or left of each rate.
+    corners = np.unique(np.searchsorted(fpr, wanted * (1 + 1e-9), side="right") - 1)
+    return {"fpr": fpr[corners].tolist(), "tpr": tpr[corners].tolist()}
+
+
+def _history(history: Any) -> Record | None:
+    if history is None or not len(history.time):
+        return None
+    rows = np.unique(np.linspace(0, len(history.time) - 1, _MOST_POINTS).astype(int))
+    return {
+        name: [_number(value) for value in values[rows].tolist()]
+        for name, values in history._asdict().items()
+    }
+
+
+def _number(value: Any) -> float | None:
+    """A number that JSON knows."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _stack(a: Any, b: Any) -> Any:
+    import scipy.sparse as sp
+
+    return sp.vstack([a, b], format="csr") if sp.issparse(a) else np.concatenate([a, b])

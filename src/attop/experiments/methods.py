@@ -1,0 +1,141 @@
+"""The methods an experiment can name, as scikit-learn classifiers."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import attop
+from attop.base import AtTopClassifier
+from attop.datasets.registry import simplify
+from attop.experiments.reading import suggestion
+from attop.model_selection._parameters import LAMBDA, SHARING_SOLVERS, with_parameters
+
+#: The baseline, scikit-learn's SVC.
+SVM = "SVM"
+#: Every estimator of this library, by its name.
+CLASSIFIERS: dict[str, type[AtTopClassifier]] = {
+    name: getattr(attop, name)
+    for name in attop.__all__
+    if isinstance(getattr(attop, name), type) and name != "AtTopClassifier"
+}
+METHODS = (SVM, *CLASSIFIERS)
+_SHORT_NAMES = {simplify(name): name for name in METHODS} | {"svc": SVM}
+
+#: ``lambda = 0`` stands for C = inf, which SVC does not take.
+_HARD_MARGIN = 1e10
+#: An SVM with a hard margin on classes that overlap would never end.
+_MOST_SVM_STEPS, _SVM_STEPS_PER_SAMPLE = 10**6, 100
+
+
+def resolve_method(name: str) -> str:
+    """The name of a method as it is listed; upper case and dashes do not matter.
+
+    ``"module:Class"`` is any other classifier that can be imported.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name; it suggests the nearest one.
+    """
+    if ":" in name:
+        _import(name)
+        return name
+    known = _SHORT_NAMES.get(simplify(name))
+    if known is None:
+        raise ValueError(f"there is no method {name!r}. {suggestion(name, METHODS)}")
+    return known
+
+
+def parameters_of(method: str) -> tuple[str, ...] | None:
+    """Parameters that an experiment may set; None where any will do."""
+    if ":" in method:
+        return None
+    if method == SVM:
+        return ("C", LAMBDA)
+    return ("C", LAMBDA, "surrogate", *CLASSIFIERS[method].formulation.parameters)
+
+
+def label_of(method: str, parameters: Mapping[str, Any]) -> str:
+    """Name for tables: the method with its K or tau."""
+    shown = [f"{parameters[name]:g}" for name in ("K", "tau") if name in parameters]
+    return method.rpartition(":")[2] + (f"({', '.join(shown)})" if shown else "")
+
+
+def own_metric(method: str, parameters: Mapping[str, Any]) -> str:
+    """The metric that the method is made for: it chooses the method's grid point."""
+    if method not in CLASSIFIERS:
+        return "roc_auc"
+    names = CLASSIFIERS[method].formulation.parameters
+    defaults = {name: getattr(CLASSIFIERS[method](), name) for name in names}
+    values = {**defaults, **parameters}
+    if "tau" in names:
+        return f"tpr_at_fpr_{values['tau']:g}"
+    return f"tpr_at_k_{values.get('K', 1)}"
+
+
+def shares_columns(method: str, solver: Mapping[str, Any]) -> bool:
+    """Whether the fits of the method can share kernel columns and starts."""
+    convex = method in CLASSIFIERS and CLASSIFIERS[method].formulation.convex
+    return convex and solver.get("name", "auto") in SHARING_SOLVERS
+
+
+def build(
+    method: str,
+    parameters: Mapping[str, Any],
+    kernel: Mapping[str, Any],
+    solver: Mapping[str, Any],
+    *,
+    seed: int = 0,
+    n_positives: int = 1,
+    n_samples: int = 1,
+) -> Any:
+    """The classifier of a method at given parameters, not fitted.
+
+    ``lambda`` becomes ``C = 1 / (lambda n_positives)``, for the SVM
+    ``C = 1 / (lambda n_samples)``.
+    """
+    if ":" in method:
+        return _import(method)(**parameters)
+    kernel = {"kernel" if name == "name" else name: value for name, value in kernel.items()}
+    if method == SVM:
+        return _build_svm(parameters, kernel, solver, n_samples)
+    options = {"solver" if name == "name" else name: value for name, value in solver.items()}
+    if "options" in options:
+        options["solver_options"] = options.pop("options")
+    if not CLASSIFIERS[method].formulation.convex:  # they have one solver, of their own
+        options = {"tol": options["tol"]} if "tol" in options else {}
+    estimator = CLASSIFIERS[method](**kernel, **options, random_state=seed)
+    return with_parameters(estimator, parameters, n_positives)
+
+
+def _build_svm(
+    parameters: Mapping[str, Any],
+    kernel: Mapping[str, Any],
+    solver: Mapping[str, Any],
+    n_samples: int,
+) -> Any:
+    from sklearn.svm import SVC
+
+    C = parameters.get("C", 1.0)
+    if LAMBDA in parameters:
+        weight = parameters[LAMBDA] * n_samples
+        if not 0.0 <= weight < math.inf:
+            raise ValueError(
+                f"The values of 'lambda' must be in [0, inf). Got {parameters[LAMBDA]!r} instead."
+            )
+        C = 1.0 / weight if weight > 0.0 else math.inf
+    steps = max(_MOST_SVM_STEPS, _SVM_STEPS_PER_SAMPLE * n_samples)
+    cache_size = solver.get("cache_size", 1000)
+    return SVC(C=min(C, _HARD_MARGIN), max_iter=steps, cache_size=cache_size, **kernel)
+
+
+def _import(path: str) -> Any:
+    """The class that ``"module:Class"`` names."""
+    module, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{path!r} cannot be imported: {error}.") from error

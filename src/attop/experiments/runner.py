@@ -1,0 +1,140 @@
+"""Runs an experiment: its groups through joblib, its results into a store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from attop.experiments.expansion import Group, expand
+from attop.experiments.specification import Experiment
+from attop.experiments.store import Store
+
+#: Called now and then with the number of results that are there.
+Watcher = Callable[[int], None]
+_SECONDS_BETWEEN_LOOKS = 0.5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes
+    ----------
+    n_fits : int
+        Fits of the experiment.
+    n_skipped : int
+        How many were done before.
+    failures : list of str
+        Keys of those that went wrong.
+    """
+
+    n_fits: int
+    n_skipped: int
+    failures: list[str]
+
+
+def run_experiment(
+    experiment: Experiment,
+    store: Store,
+    *,
+    n_jobs: int = 1,
+    watch: Watcher | None = None,
+) -> Outcome:
+    """Do what the store does not have of an experiment.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment.
+    store : Store
+        Where results are written, each as soon as it is there.
+    n_jobs : int, default=1
+        Groups done at the same time.  Any back end of joblib will do: within
+        ``joblib.parallel_config(backend="dask")`` the groups go to the workers of a Dask
+        cluster, which must see the folder of the store and of the data under the same path.
+    watch : callable, default=None
+        Called now and then with the number of results that are there.
+
+    Returns
+    -------
+    Outcome
+        What was done.
+    """
+    import joblib
+
+    from attop.experiments.fitting import run_group
+
+    groups = expand(experiment)
+    store.write_plan(experiment.name, plan_of(experiment, groups))
+    store.clean()
+    missing = {
+        fit.key
+        for group in groups
+        for fit in group.fits
+        if not store.is_done(fit.key, group.metrics)
+    }
+    n_fits = sum(len(group.fits) for group in groups)
+    todo = [group for group in groups if any(fit.key in missing for fit in group.fits)]
+    # Dask has no generators; an unordered one would end later only if a group failed.
+    with _watching(store, todo, n_fits - len(missing), missing, watch):
+        failures = joblib.Parallel(n_jobs=n_jobs)(
+            joblib.delayed(run_group)(group, store) for group in todo
+        )
+    return Outcome(n_fits, n_fits - len(missing), [key for some in failures for key in some])
+
+
+def plan_of(experiment: Experiment, groups: list[Group]) -> dict:
+    """What tables and reports need to know of an experiment."""
+    return {
+        "name": experiment.name,
+        "metrics": experiment.metrics,
+        "text": experiment.text,
+        "results": [
+            {
+                "key": fit.key,
+                "dataset": group.dataset.label,
+                "seed": group.seed,
+                "method": method.label,
+                "select_by": method.select_by,
+            }
+            for group in groups
+            for method in experiment.methods
+            for fit in group.fits
+            if fit.method.method == method.method
+            and any(fit.parameters == point for point in method.points())
+        ],
+    }
+
+
+@contextmanager
+def _watching(
+    store: Store, groups: list[Group], n_done: int, missing: set[str], watch: Watcher | None
+) -> Iterator[None]:
+    """Count the results in the store while they come, whoever writes them."""
+    if watch is None:
+        yield
+        return
+    ended = threading.Event()
+    waiting = {fit.key: group.metrics for group in groups for fit in group.fits}
+    waiting = {key: metrics for key, metrics in waiting.items() if key in missing}
+
+    def look() -> None:
+        count = n_done
+        while True:
+            for key in [key for key, metrics in waiting.items() if store.is_done(key, metrics)]:
+                del waiting[key]
+                count += 1
+            watch(count)
+            if ended.wait(_SECONDS_BETWEEN_LOOKS):
+                break
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+        watch(n_done + len(missing) - sum(not store.is_done(k, m) for k, m in waiting.items()))
