@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-test
 INSTALLED_BENCH := $(VENV)/.installed-bench
+INSTALLED_DOCS := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help install test lint types unit format demo bench clean
+.PHONY: help install test lint types unit format demo bench docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -37,8 +38,11 @@ bench: $(INSTALLED_BENCH)  ## Run the benchmarks (benchmarks/bench_*.py)
 	  echo "== $$script"; $(BIN)/python "$$script"; \
 	done
 
+docs: $(INSTALLED_DOCS)  ## Build the documentation, docs/_build/html; a warning is an error
+	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
+
 clean:  ## Remove results and caches (not .venv)
-	rm -rf out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf docs/_build docs/auto_examples docs/generated out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -path ./$(VENV) -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
 # pip installs dependency groups from version 25.1 on; that of a fresh venv may be older.
@@ -46,6 +50,10 @@ $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --group test
+	@touch $@
+
+$(INSTALLED_DOCS): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
 $(INSTALLED_BENCH): $(INSTALLED)
