@@ -1,0 +1,56 @@
+"""Configuration of the documentation; build it with ``make docs``."""
+
+from pathlib import Path
+
+import attop
+
+ROOT = Path(__file__).parent.parent
+
+project = "attop"
+author = "The attop developers"
+copyright = "The attop developers"
+version = release = attop.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build"]
+# Single backquotes are names of the library; where there is none, they are plain code.
+default_role = "py:obj"
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(ROOT / "examples"),
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "copyfile_regex": r"",
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "attop"
+html_static_path = ["_static"]
+html_css_files = ["attop.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 7,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "getting_started": []}
