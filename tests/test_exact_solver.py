@@ -1,0 +1,238 @@
+"""The exact solver reaches the optimum, from anywhere, and says so truthfully."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.preprocessing import StandardScaler
+
+from attop.datasets import load_ionosphere
+from attop.formulations import FORMULATIONS
+from attop.kernels import columns
+from attop.kernels.functions import Gram, Kernel
+from attop.problem import Family, Problem
+from attop.solvers.exact import open_columns, solve
+from attop.solvers.solution import Status
+from conftest import kernel_matrix, two_clouds
+from oracle import solve_dual
+
+#: Where two-coordinate descent stalls; optima by an interior-point method.
+STALLS = [
+    ("TopPush", {}, 85.1755),
+    ("TopPushK", {"K": 5}, 68.1456),
+    ("TopPushK", {"K": 10}, 54.6653),
+    ("PatMatNP", {"tau": 0.05, "theta": 1.0}, 101.5909),
+    ("PatMatNP", {"tau": 0.05, "theta": 0.1}, 1433.38),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "optimum"), STALLS)
+def test_solves_the_problems_on_which_two_coordinate_descent_stalls(name, parameters, optimum):
+    X, y = load_ionosphere(return_X_y=True)
+    X, positive = StandardScaler().fit_transform(X), y == 1
+    problem = FORMULATIONS[name].problem(
+        positive, 1.0 / (1e-3 * positive.sum()), "hinge", **parameters
+    )
+    solution = solve(problem, Gram(Kernel("rbf", gamma=1 / 34), X), tol=1e-6, random_state=0)
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.dual == pytest.approx(optimum, rel=1e-5)
+
+
+def random_problem(rng) -> tuple[Problem, Gram]:
+    """A small problem with duplicates, few positives or heavy imbalance, any family."""
+    n_positive, n_negative = rng.choice([1, 2, 5, 20, 40]), rng.choice([1, 3, 10, 60, 120])
+    X, positive = two_clouds(
+        int(n_positive), int(n_negative), int(rng.choice([1, 2, 5])), rng.choice([0.0, 0.5, 3.0])
+    )
+    if rng.random() < 0.4:
+        X = np.round(X)
+    everyone = np.arange(len(X))
+    competitors = everyone if rng.random() < 0.4 else np.flatnonzero(~positive)
+    common = {
+        "positives": np.flatnonzero(positive),
+        "competitors": competitors,
+        "C": float(rng.choice([1e-3, 0.1, 1.0, 30.0, 1e3])),
+        "surrogate": str(rng.choice(["hinge", "quadratic_hinge"])),
+    }
+    if rng.random() < 0.5:
+        K = int(rng.integers(1, len(competitors) + 1))
+        problem = Problem(**common, family=Family.TIED_CAP, K=K)
+    else:
+        hinge = common["surrogate"] == "hinge"
+        problem = Problem(
+            **common,
+            family=Family.PRICED_CAP if hinge else Family.NORM,
+            tau=float(rng.choice([0.01, 0.05, 0.3, 0.9])),
+            theta=float(rng.choice([0.01, 1.0, 10.0])),
+        )
+    name = str(rng.choice(["rbf", "linear", "poly", "laplacian"]))
+    return problem, Gram(Kernel(name, gamma=0.5, degree=2, coef0=1.0), X)
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_agrees_with_an_interior_point_method_on_random_problems(seed):
+    problem, gram = random_problem(np.random.default_rng(seed))
+    solution = solve(problem, gram, tol=1e-6, random_state=0)
+    certificate = solution.certificate
+    assert solution.status is Status.CONVERGED
+    assert certificate.gap <= 1e-6
+    assert certificate.infeasibility <= 1e-9
+    _, _, optimum = solve_dual(problem, kernel_matrix(gram))
+    # The oracle sometimes stops short; a dual value above ours would disprove us.
+    assert optimum <= certificate.primal * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_optimum_does_not_depend_on_the_start(small_case, seed):
+    problem, gram = small_case
+    rng = np.random.default_rng(seed)
+    wild = (
+        rng.exponential(size=len(problem.positives)) * 3.0,
+        rng.exponential(size=len(problem.competitors))
+        * rng.integers(0, 2, len(problem.competitors)),
+    )
+    cold = solve(problem, gram, tol=1e-8, random_state=0)
+    warm = solve(problem, gram, tol=1e-8, random_state=0, start=wild)
+    assert warm.certificate.dual == pytest.approx(cold.certificate.dual, rel=1e-7)
+
+
+def test_a_zero_start_is_no_trap(small_case):
+    problem, gram = small_case
+    zero = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
+    assert solve(problem, gram, tol=1e-6, random_state=0, start=zero).certificate.gap <= 1e-6
+
+
+def hard_case(name: str, n_positive=150, n_negative=350, surrogate="hinge", **parameters):
+    X, positive = two_clouds(n_positive, n_negative, 4, 0.7, seed=1)
+    problem = FORMULATIONS[name].problem(positive, 5.0, surrogate, **parameters)
+    return problem, Gram(Kernel("rbf", gamma=0.5), X)
+
+
+HARD = [
+    ("TopPush", {}),
+    ("TopPushK", {"K": 7}),
+    ("TauFPL", {"tau": 0.2}),
+    ("PatMatNP", {"tau": 0.1, "theta": 1.0}),
+]
+
+
+@pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
+@pytest.mark.parametrize(("name", "parameters"), HARD)
+def test_few_columns_in_memory_give_the_same_optimum(name, parameters, surrogate):
+    problem, gram = hard_case(name, surrogate=surrogate, **parameters)
+    plenty = solve(problem, gram, tol=1e-5, random_state=0)
+    scarce = solve(problem, gram, tol=1e-5, random_state=0, cache_bytes=1)
+    assert scarce.certificate.gap <= 1e-5
+    assert scarce.certificate.dual == pytest.approx(plenty.certificate.dual, rel=2e-5)
+    assert scarce.stats["columns"] > plenty.stats["columns"]
+
+
+def test_the_store_never_holds_more_columns_than_its_budget():
+    problem, gram = hard_case("TauFPL", tau=0.2)
+    with open_columns(gram, n_bytes=100 * 500 * 8) as store:
+        assert store.capacity == 100
+        solve(problem, gram, random_state=0, columns=store)
+        assert store.cached(np.arange(500)).sum() <= 100
+        rows = np.flatnonzero(store.cached(np.arange(500)))
+        stored = store.buffer[store.slot_of_row[rows]]
+    assert_allclose(stored, gram.block(rows, np.arange(500)) - 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "parameters"), HARD)
+def test_the_same_input_and_seed_give_the_same_model(name, parameters):
+    problem, gram = hard_case(name, **parameters)
+    first, second = (solve(problem, gram, random_state=3) for _ in range(2))
+    assert_array_equal(first.alpha, second.alpha)
+    assert_array_equal(first.beta, second.beta)
+
+
+def large_case(name: str, kernel: str, **parameters):
+    """Enough samples for a subsample start and columns in single precision."""
+    X, positive = two_clouds(700, 4300, 6, 1.0, seed=2)
+    problem = FORMULATIONS[name].problem(positive, 0.5, "hinge", **parameters)
+    return problem, Gram(Kernel(kernel, gamma=1 / 6), X.astype(np.float32))
+
+
+#: Columns that fits of `large_case` computed when these figures were taken.
+COLUMNS = {"TopPush": 1477, "TopPushK": 1527, "TauFPL": 1933, "PatMatNP": 1837}
+
+
+@pytest.mark.parametrize(("name", "parameters"), HARD)
+def test_large_problems_are_certified_and_take_few_columns_in_vain(name, parameters):
+    problem, gram = large_case(name, "rbf", **parameters)
+    solution = solve(problem, gram, random_state=0)
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.gap <= 1e-4
+    assert solution.stats["columns"] <= 1.15 * COLUMNS[name]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_threads_do_not_change_the_optimum(kernel, monkeypatch):
+    problem, gram = large_case("TauFPL", kernel, tau=0.05)
+    duals = []
+    for count in (1, 3):
+        monkeypatch.setattr(columns, "n_threads", lambda count=count: count)
+        duals.append(solve(problem, gram, random_state=0).certificate.dual)
+    assert duals[0] == pytest.approx(duals[1], rel=1e-4)
+
+
+def test_single_precision_scores_are_corrected_until_the_certificate_agrees():
+    # Large C and overlapping classes: the rounding of float32 columns shows in the gap.
+    X, positive = two_clouds(400, 2600, 3, 0.5, seed=5)
+    problem = FORMULATIONS["TauFPL"].problem(positive, 100.0, "hinge", tau=0.1)
+    solution = solve(problem, Gram(Kernel("rbf", gamma=0.05), X), tol=1.1e-5, random_state=0)
+    assert solution.certificate.gap <= 1.1e-5
+
+
+def test_max_iter_and_max_time_stop_with_an_honest_gap():
+    problem, gram = large_case("PatMatNP", "rbf", tau=0.1, theta=1.0)
+    few = solve(problem, gram, tol=1e-9, random_state=0, max_iter=1)
+    assert few.status is Status.MAX_ITER
+    assert few.n_iter == 1
+    assert few.certificate.gap > 1e-9
+    assert np.isfinite(few.certificate.primal)
+    none = solve(problem, gram, random_state=0, max_time=0.0)
+    assert none.status is Status.MAX_TIME
+
+
+def test_an_interrupt_keeps_the_point_and_a_later_fit_goes_on_from_it(monkeypatch):
+    problem, gram = large_case("TauFPL", "rbf", tau=0.05)
+    from attop.solvers.exact import driver
+
+    choose, calls = driver.choose, []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 10:
+            raise KeyboardInterrupt
+        return choose(*arguments)
+
+    monkeypatch.setattr(driver, "choose", interrupted)
+    stopped = solve(problem, gram, tol=1e-9, random_state=0)
+    assert stopped.status is Status.INTERRUPTED
+    monkeypatch.setattr(driver, "choose", choose)
+    resumed = solve(problem, gram, random_state=0, start=(stopped.alpha, stopped.beta))
+    assert resumed.certificate.gap <= 1e-4
+    assert resumed.history.dual[0] >= stopped.history.dual[0]
+
+
+def test_a_second_process_finds_the_compiled_code_on_disk(small_case):
+    problem, gram = small_case
+    solve(problem, gram, random_state=0)  # compiled and written, if not there yet
+    script = (
+        "import numpy as np; from attop import TopPush, TopPushK, PatMatNP\n"
+        "from attop.solvers.exact import pairs, tied, norm\n"
+        "X = np.random.default_rng(0).normal(size=(40, 2)); y = X[:, 0] > 0.3\n"
+        "TopPush(random_state=0).fit(X, y); TopPushK(3, random_state=0).fit(X, y)\n"
+        "PatMatNP(0.2, surrogate='quadratic_hinge', random_state=0).fit(X, y)\n"
+        "for f in (pairs.solve_pairs, tied.solve_tied, norm.solve_norm):\n"
+        "    assert sum(f.stats.cache_hits.values()) == 1, f\n"
+        "    assert not f.stats.cache_misses, f\n"
+    )
+    for _ in range(2):  # the first may have to compile a family that this test has not seen
+        last = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert last.returncode == 0, last.stderr
