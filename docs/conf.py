@@ -1,5 +1,6 @@
 """Configuration of the documentation; build it with ``make docs``."""
 
+import re
 from pathlib import Path
 
 import attop
@@ -54,3 +55,14 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {"index": [], "getting_started": []}
+
+
+def escape_shapes(app, what, name, obj, options, lines):
+    """Escape names with a trailing underscore in shapes, which reST takes for links."""
+    for number, line in enumerate(lines):
+        lines[number] = re.sub(r"shape \((\w+)_,\)", r"shape (\1\\_,)", line)
+
+
+def setup(app):
+    """Connect the hooks; after numpydoc, which has the priority 500."""
+    app.connect("autodoc-process-docstring", escape_shapes, priority=900)
