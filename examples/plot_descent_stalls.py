@@ -119,10 +119,11 @@ for i in range(len(alpha)):
     for j in range(len(free)):
         move = direction(i, j)
         rate = move[positives].sum() - move @ scores
-        step = rate / (move @ kernel @ move)
+        curvature = move @ kernel @ move
+        step = rate / curvature
         limit = largest_step(i, j, np.sign(rate))
         step = min(step, limit) if rate > 0 else max(step, limit)
-        gain = dual_value(coefficients + step * move) - dual_value(coefficients)
+        gain = step * (rate - 0.5 * step * curvature)
         if gain > best_gain:
             best_gain, best_move, best_step = gain, move, step
 print(f"the best of these moves gains {best_gain:.4f}")
