@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from attop.experiments.data import DatasetSpec
@@ -28,6 +28,8 @@ class Fit:
         Its parameters, the grid point among them.
     kernel, solver : dict
         As the experiment says.
+    metrics : tuple of str
+        What to measure: the metrics of the experiment, and the one that chooses.
     """
 
     dataset: DatasetSpec
@@ -36,6 +38,7 @@ class Fit:
     parameters: dict[str, Any]
     kernel: dict[str, Any]
     solver: dict[str, Any]
+    metrics: tuple[str, ...]
 
     @property
     def key(self) -> str:
@@ -67,14 +70,11 @@ class Group:
         The split.
     fits : list of Fit
         Fits to be done.
-    metrics : list of str
-        What to measure.
     """
 
     dataset: DatasetSpec
     seed: int
-    metrics: list[str]
-    fits: list[Fit] = field(default_factory=list)
+    fits: list[Fit]
 
 
 def digest(content: Any) -> str:
@@ -91,13 +91,15 @@ def expand(experiment: Experiment) -> list[Group]:
     groups = []
     for dataset in experiment.datasets:
         for seed in experiment.seeds:
-            group = Group(dataset, seed, experiment.all_metrics)
-            seen: set[str] = set()
+            fits: dict[str, Fit] = {}
             for method in experiment.methods:
+                metrics = (*experiment.metrics, method.select_by)
                 for point in method.points():
-                    fit = Fit(dataset, seed, method, point, experiment.kernel, experiment.solver)
-                    if fit.key not in seen:
-                        seen.add(fit.key)
-                        group.fits.append(fit)
-            groups.append(group)
+                    fit = Fit(
+                        dataset, seed, method, point, experiment.kernel, experiment.solver, metrics
+                    )
+                    known = fits.setdefault(fit.key, fit)
+                    both = tuple(dict.fromkeys((*known.metrics, *metrics)))
+                    fits[fit.key] = replace(known, metrics=both)
+            groups.append(Group(dataset, seed, list(fits.values())))
     return groups

@@ -25,6 +25,7 @@ from attop.kernels.functions import Gram, Kernel
 from attop.model_selection._scoring import metric_of
 from attop.model_selection._shared import SharedFits
 from attop.model_selection._starts import walking_order
+from attop.problem import Problem
 from attop.solvers.solution import Status
 
 #: Points kept of a history and of a ROC curve.
@@ -55,7 +56,7 @@ def run_group(group: Group, store: Store) -> list[str]:
     So that an interrupted run ends with the very results of an undisturbed one, the fits
     of the same plan are repeated up to the last missing one.
     """
-    missing = [fit for fit in group.fits if not store.is_done(fit.key, group.metrics)]
+    missing = [fit for fit in group.fits if not store.is_done(fit.key, fit.metrics)]
     if not missing:
         return []
     plan = digest([fit.key for fit in group.fits if fit.shares])
@@ -74,7 +75,7 @@ def run_group(group: Group, store: Store) -> list[str]:
         try:
             if isinstance(outcome, Exception):
                 raise outcome
-            record = _success(fit, outcome, place.parts, group.metrics, plan)
+            record = _success(fit, outcome, place.parts, plan)
         except Exception as error:
             record = _failure(fit, error, plan)
             failures.append(fit.key)
@@ -126,24 +127,29 @@ def _attempt(function, *arguments) -> Fitted | Exception:
 def _fit_sharing(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted | Exception]]:
     """Fits of the exact solver: kernel columns are computed once, each starts from the nearest."""
     parts = place.parts
-    positive = parts.y_train == 1
-    models = [_build(fit, parts) for fit in fits]
-    X_train, _ = models[0]._check_training_data(parts.X_train, parts.y_train)
-    problems = [model._problem(positive) for model in models]
+    ready: list[tuple[Fit, Any, Problem]] = []
+    for fit in fits:
+        try:
+            model = _build(fit, parts)
+            X_train, positive = model._check_training_data(parts.X_train, parts.y_train)
+            ready.append((fit, model, model._problem(positive)))
+        except ValueError as error:  # such as K above the number of negatives
+            yield fit, error
+    if not ready:
+        return
     kernel = Kernel("linear") if place.kernel is None else place.kernel.kernel
     gram = Gram(kernel, X_train)
-    with SharedFits(gram, min(model.tol for model in models), models[0].cache_size) as shared:
-        order = walking_order(problems)
+    tol, cache_size = ready[0][1].tol, ready[0][1].cache_size
+    with SharedFits(gram, tol, cache_size) as shared:
 
-        def solve(i: int) -> Fitted:
+        def solve(fit: Fit, model: Any, problem: Problem) -> Fitted:
             began = time.perf_counter()
-            models[i]._check_training_data(parts.X_train, parts.y_train)
-            models[i]._store(problems[i], gram, shared.solve(models[i], problems[i]))
+            model._store(problem, gram, shared.solve(model, problem))
             seconds = time.perf_counter() - began
-            return Fitted(models[i], _scores(place, fits[i], models[i]), seconds)
+            return Fitted(model, _scores(place, fit, model), seconds)
 
-        for i in order:
-            yield fits[i], _attempt(solve, i)
+        for i in walking_order([problem for _, _, problem in ready]):
+            yield ready[i][0], _attempt(solve, *ready[i])
 
 
 def _fit_alone(place: Workplace, fit: Fit) -> Fitted:
@@ -191,7 +197,7 @@ def _scores(place: Workplace, fit: Fit, model: Any) -> NDArray[np.float64]:
     return np.asarray(model.predict_proba(place.X_score)[:, 1], dtype=np.float64)
 
 
-def _success(fit: Fit, fitted: Fitted, parts: Split, metrics: Sequence[str], plan: str) -> Record:
+def _success(fit: Fit, fitted: Fitted, parts: Split, plan: str) -> Record:
     """What is kept of a fit."""
     model, n_valid = fitted.model, len(parts.y_valid)
     valid, test = fitted.scores[:n_valid], fitted.scores[n_valid:]
@@ -212,8 +218,8 @@ def _success(fit: Fit, fitted: Fitted, parts: Split, metrics: Sequence[str], pla
                 ("test", parts.y_test),
             )
         },
-        "validation": _metrics(parts.y_valid, valid, metrics),
-        "test": _metrics(parts.y_test, test, metrics),
+        "validation": _metrics(parts.y_valid, valid, fit.metrics),
+        "test": _metrics(parts.y_test, test, fit.metrics),
         "roc": _roc(parts.y_test, test),
         "history": _history(getattr(model, "history_", None)),
         "seconds": fitted.seconds,

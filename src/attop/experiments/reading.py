@@ -62,7 +62,8 @@ class Section:
             if line is None and candidate not in (None, ""):
                 line = self._line_of(str(candidate))
         where = self.file if line is None else f"{self.file}, line {line}"
-        return SpecificationError(f"{where}: {self._path(key)}{message}")
+        colon = ": " if key and message[0] not in " :" else ""
+        return SpecificationError(f"{where}: {self._path(key)}{colon}{message}")
 
     def take(self, key: str, kind: type, default: Any = _REQUIRED) -> Any:
         """The value of `key`, which must be of `kind`."""

@@ -70,14 +70,10 @@ def run_experiment(
     store.write_plan(experiment.name, plan_of(experiment, groups))
     store.clean()
     missing = {
-        fit.key
-        for group in groups
-        for fit in group.fits
-        if not store.is_done(fit.key, group.metrics)
+        fit.key for group in groups for fit in group.fits if not store.is_done(fit.key, fit.metrics)
     }
     n_fits = sum(len(group.fits) for group in groups)
     todo = [group for group in groups if any(fit.key in missing for fit in group.fits)]
-    # Dask has no generators; an unordered one would end later only if a group failed.
     with _watching(store, todo, n_fits - len(missing), missing, watch):
         failures = joblib.Parallel(n_jobs=n_jobs)(
             joblib.delayed(run_group)(group, store) for group in todo
@@ -117,8 +113,7 @@ def _watching(
         yield
         return
     ended = threading.Event()
-    waiting = {fit.key: group.metrics for group in groups for fit in group.fits}
-    waiting = {key: metrics for key, metrics in waiting.items() if key in missing}
+    waiting = {fit.key: fit.metrics for group in groups for fit in group.fits if fit.key in missing}
 
     def look() -> None:
         count = n_done

@@ -26,7 +26,7 @@ from __future__ import annotations
 import itertools
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -111,11 +111,6 @@ class Experiment:
     kernel: dict[str, Any]
     solver: dict[str, Any]
     text: str
-
-    @property
-    def all_metrics(self) -> list[str]:
-        """The metrics, and those that choose grid points."""
-        return list(dict.fromkeys([*self.metrics, *(one.select_by for one in self.methods)]))
 
 
 def preset_names() -> list[str]:
@@ -256,15 +251,14 @@ def _read_method(section: Section, kernel: dict[str, Any], solver: dict[str, Any
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise section.error(f" must be a list of values. Got {values!r}.", word=key, key=key)
-    spec = MethodSpec(
+    spec = MethodSpec("", method, parameters, grid, "")
+    _check_points(section, spec, kernel, solver)
+    spec = replace(
+        spec,
         label=label or label_of(method, parameters),
-        method=method,
-        parameters=parameters,
-        grid=grid,
         select_by=select_by or own_metric(method, parameters),
     )
     _check_metric(section, spec.select_by, "select_by")
-    _check_points(section, spec, kernel, solver)
     return spec
 
 
