@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attop.experiments.data import DatasetSpec
-from attop.experiments.methods import shares_columns
+from attop.experiments.methods import CLASSIFIERS, METHODS, shares_columns
 from attop.experiments.specification import Experiment, MethodSpec
 
 
@@ -43,14 +43,16 @@ class Fit:
     @property
     def key(self) -> str:
         """Hash of all that the result depends on; labels and metrics are no part of it."""
+        method = self.method.method
         return digest(
             {
                 "dataset": self.dataset.identity(),
                 "seed": self.seed,
-                "method": self.method.method,
+                "method": method,
                 "parameters": self.parameters,
-                "kernel": self.kernel,
-                "solver": self.solver,
+                # Only our own methods have our solvers, and imported ones have own kernels.
+                "kernel": self.kernel if method in METHODS else {},
+                "solver": self.solver if method in CLASSIFIERS else {},
             }
         )
 

@@ -64,6 +64,8 @@ def to_svg(figure: Any, prefix: str) -> str:
     Names within the drawing get a prefix, since those of several drawings would be mixed up.
     """
     plt = import_pyplot()
+    for artist in figure.findobj():
+        artist.set_gid(None)  # several curves have the same one, but an id must be the only one
     buffer = io.StringIO()
     with plt.rc_context({"svg.hashsalt": "attop", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
