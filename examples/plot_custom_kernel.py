@@ -40,9 +40,7 @@ ax = None
 for name, kernel in {"intersection": histogram_intersection, "linear": "linear"}.items():
     model = TauFPL(tau=0.02, kernel=kernel, C=1.0).fit(X_train, y_train)
     print(f"{name:12} {len(model.support_)} support vectors, certified gap {model.dual_gap_:.0e}")
-    ax = TopROCDisplay.from_estimator(
-        model, X_test, y_test, threshold=None, name=name, ax=ax
-    ).ax_  # fmt: skip
+    ax = TopROCDisplay.from_estimator(model, X_test, y_test, threshold=None, name=name, ax=ax).ax_
 ax.set_title("Threes among the digits, from histograms of their ink")
 plt.show()
 

@@ -2,9 +2,9 @@
 Why the paper's descent stalls, and the move that is missing
 ============================================================
 
-The coordinate descent of the paper changes two dual variables at a time. For `TopPush` that leads
-to the optimum. For the other formulations it can stop far from it, at points that no change of
-two variables improves. This program finds such a point and the move that leads on from it.
+The coordinate descent of the paper changes two dual variables at a time. For `~attop.TopPush` that
+leads to the optimum. For the other formulations it can stop far from it, at points that no change
+of two variables improves. This program finds such a point and the move that leads on from it.
 """
 
 import warnings
@@ -55,16 +55,18 @@ fits = {}
 for title, classifier in formulations.items():
     fits[title] = {"exact": classifier.fit(X, y), "pairs of variables": paper_descent(classifier)}
     for solver, model in fits[title].items():
-        print(f"{title:21} {solver:19} dual value {model.history_.dual[-1]:9.3f}, "
-              f"certified gap {model.dual_gap_:7.1e}")  # fmt: skip
+        print(
+            f"{title:21} {solver:19} dual value {model.history_.dual[-1]:9.3f}, "
+            f"certified gap {model.dual_gap_:7.1e}"
+        )
 ConvergenceDisplay.from_estimators(fits, x="step")
 plt.show()
 
 # %%
 # The point where it stops
 # ------------------------
-# In the dual of `TopPushK` every beta is at most the cap :math:`u = \frac1K \sum \alpha_i`, the
-# same for all of them. Where several betas sit at the cap, one alpha cannot fall alone with one
+# In the dual of `~attop.TopPushK` every beta is at most the cap :math:`u = \frac1K \sum \alpha_i`,
+# the same for all of them. Where several betas sit at the cap, one alpha cannot fall alone with one
 # beta, since the cap would fall below the other betas.
 
 stalled = fits[f"TopPushK, K = {K}"]["pairs of variables"]

@@ -45,12 +45,17 @@ print(f"{len(y_train)} transactions to learn from, {y_train.sum()} of them fraud
 # %%
 # A model for the top
 # -------------------
-# `AtTopCV` tries formulations and weights of the regularisation together. It computes each kernel
-# column once for all of them.
+# `~attop.model_selection.AtTopCV` tries formulations and weights of the regularisation together. It
+# computes each kernel column once for all of them.
 
 candidates = [TopPush(), TauFPL(tau=MAX_FPR), PatMatNP(tau=MAX_FPR)]
-search = AtTopCV(candidates, {"lambda": [1e-1, 1e-2, 1e-3, 1e-4]}, cv=3,
-                 scoring=f"tpr_at_fpr_{MAX_FPR}", random_state=0)  # fmt: skip
+search = AtTopCV(
+    candidates,
+    {"lambda": [1e-1, 1e-2, 1e-3, 1e-4]},
+    cv=3,
+    scoring=f"tpr_at_fpr_{MAX_FPR}",
+    random_state=0,
+)
 at_top = make_pipeline(StandardScaler(), search).fit(X_train, y_train)
 print("chosen:", type(search.best_estimator_).__name__, search.best_params_)
 
@@ -77,8 +82,10 @@ for name, model in models.items():
     scores = model.decision_function(X_test)
     right = precision_at_k(y_test, scores, N_ALARMS)
     found = tpr_at_fpr(y_test, scores, MAX_FPR)
-    print(f"{name:10} {right:.0%} of the {N_ALARMS} highest scores are fraud; "
-          f"{found:.0%} of the fraud is found at FPR {MAX_FPR:.0%}")  # fmt: skip
+    print(
+        f"{name:10} {right:.0%} of the {N_ALARMS} highest scores are fraud; "
+        f"{found:.0%} of the fraud is found at FPR {MAX_FPR:.0%}"
+    )
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 for name, model in models.items():

@@ -2,10 +2,10 @@
 A false positive rate that holds on new data
 ============================================
 
-A threshold with 5 % false alarms on the samples at hand has more than that on new ones about
-every second time, and far more often where the samples also trained the model.
-`NeymanPearsonThreshold` exceeds the rate with a probability that you choose. To see it, the whole
-procedure is repeated with fresh samples many times.
+A threshold with 5 % false alarms on the samples at hand has more than that on new ones about every
+second time, and far more often where the samples also trained the model.
+`~attop.calibration.NeymanPearsonThreshold` exceeds the rate with a probability that you choose. To
+see it, the whole procedure is repeated with fresh samples many times.
 """
 
 import matplotlib.pyplot as plt
@@ -54,8 +54,10 @@ for repetition in range(N_REPETITIONS):
         classifier, fpr=MAX_FPR, confidence=CONFIDENCE, random_state=repetition
     )
     guaranteed.append(rates(model.fit(X, y)))
-print(f"rank {model.order_} of {model.n_negatives_} held-out negatives is the threshold; "
-      f"violated with probability at most {model.violation_bound_:.3f}")  # fmt: skip
+print(
+    f"rank {model.order_} of {model.n_negatives_} held-out negatives is the threshold; "
+    f"violated with probability at most {model.violation_bound_:.3f}"
+)
 
 # %%
 # How often the rate was exceeded, and what the guarantee costs.
@@ -64,8 +66,10 @@ results = {"threshold of the training scores": np.array(own), "guaranteed": np.a
 figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 for (name, found), color in zip(results.items(), ("0.6", "#0072B2")):
     exceeded = np.mean(found[:, 0] > MAX_FPR)
-    print(f"{name:33} exceeds {MAX_FPR:.0%} in {exceeded:4.0%} of the repetitions; "
-          f"mean TPR {found[:, 1].mean():.3f}")  # fmt: skip
+    print(
+        f"{name:33} exceeds {MAX_FPR:.0%} in {exceeded:4.0%} of the repetitions; "
+        f"mean TPR {found[:, 1].mean():.3f}"
+    )
     ax.hist(found[:, 0], bins=20, alpha=0.7, color=color, label=name)
 ax.axvline(MAX_FPR, color="black", linestyle="--", label=f"FPR {MAX_FPR:.0%}")
 ax.set(xlabel="false positive rate on new samples", ylabel="repetitions")

@@ -2,8 +2,9 @@
 Choosing formulation and parameters
 ===================================
 
-`AtTopCV` chooses formulation and parameters by cross-validation, `fit_path` follows one parameter.
-Both compute each kernel column once for all their fits.
+`~attop.model_selection.AtTopCV` chooses formulation and parameters by cross-validation,
+`~attop.model_selection.fit_path` follows one parameter. Both compute each kernel column once for
+all their fits.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +32,7 @@ X_train, X_test, y_train, y_test = train_test_split(
 # %%
 # Several formulations at once
 # ----------------------------
-# The grid serves every estimator as far as it takes the parameters: only `PatMatNP` has a
+# The grid serves every estimator as far as it takes the parameters: only `~attop.PatMatNP` has a
 # ``theta``. ``"lambda"`` stands for ``C = 1 / (lambda n_positives)``, which means the same on
 # folds of any size.
 
@@ -45,11 +46,13 @@ search = AtTopCV(
 print(f"{len(search.cv_results_['params'])} candidates, 5 folds each")
 print(f"largest certified gap: {np.max(search.cv_results_['max_dual_gap']):.0e}")
 print(f"best: {type(search.best_estimator_).__name__} with {search.best_params_}")
-print(f"in cross-validation {search.best_score_:.3f}, on new samples "
-      f"{search.score(X_test, y_test):.3f}")  # fmt: skip
+print(
+    f"in cross-validation {search.best_score_:.3f}, on new samples "
+    f"{search.score(X_test, y_test):.3f}"
+)
 
 # %%
-# The mean score of each candidate; of `PatMatNP` the better theta.
+# The mean score of each candidate; of `~attop.PatMatNP` the better theta.
 
 figure, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for name, marker in zip(("TopPush", "TopPushK", "TauFPL", "PatMatNP"), "osv^"):
@@ -78,5 +81,7 @@ plt.show()
 path = fit_path(TauFPL(tau=TAU), X_train, y_train, "lambda", LAMBDAS)
 for value, model, columns in zip(path.values, path.estimators, path.columns):
     found = tpr_at_fpr(y_test, model.decision_function(X_test), TAU)
-    print(f"lambda {value:.0e}: {len(model.support_):3} support vectors, "
-          f"{columns:3} columns computed, TPR {found:.3f}")  # fmt: skip
+    print(
+        f"lambda {value:.0e}: {len(model.support_):3} support vectors, "
+        f"{columns:3} columns computed, TPR {found:.3f}"
+    )

@@ -26,9 +26,15 @@ TAU = 0.01
 # Data in single precision, which is enough for the features and halves the memory.
 
 X, y = make_classification(
-    N_SAMPLES, n_features=10, n_informative=6, n_clusters_per_class=3, weights=[0.97],
-    class_sep=2.0, flip_y=0.002, random_state=0,
-)  # fmt: skip
+    N_SAMPLES,
+    n_features=10,
+    n_informative=6,
+    n_clusters_per_class=3,
+    weights=[0.97],
+    class_sep=2.0,
+    flip_y=0.002,
+    random_state=0,
+)
 X = StandardScaler().fit_transform(X).astype(np.float32)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
 

@@ -3,8 +3,8 @@ Why the top needs a loss of its own
 ===================================
 
 Two linear classifiers on the same samples. Logistic regression looks for the line that is right
-about most samples, `TauFPL` for the one that is right about the samples with the highest scores.
-Where some positives cannot be told from negatives, the two lines are not the same.
+about most samples, `~attop.TauFPL` for the one that is right about the samples with the highest
+scores. Where some positives cannot be told from negatives, the two lines are not the same.
 """
 
 import matplotlib.pyplot as plt
@@ -44,8 +44,8 @@ X_test, y_test = draw_samples(np.random.default_rng(1), 10 * N_NEGATIVES)
 # %%
 # Two models
 # ----------
-# Logistic regression tries to have both groups of positives. `TauFPL` knows that only what is
-# above the highest scores of the negatives counts, and goes for the group that can get there.
+# Logistic regression tries to have both groups of positives. `~attop.TauFPL` knows that only what
+# is above the highest scores of the negatives counts, and goes for the group that can get there.
 
 models = {
     "LogisticRegression": LogisticRegression().fit(X_train, y_train),
