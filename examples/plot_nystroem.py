@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from attop import TauFPL
 from attop.metrics import tpr_at_fpr
 
-N_SAMPLES = 30_000
+N_SAMPLES = 120_000
 N_COMPONENTS = (50, 100, 200, 400)
 TAU = 0.01
 
