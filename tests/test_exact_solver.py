@@ -188,6 +188,18 @@ def test_single_precision_scores_are_corrected_until_the_certificate_agrees():
     assert solution.certificate.gap <= 1.1e-5
 
 
+@pytest.mark.parametrize("thetas", [[1.0, 0.1, 0.01, 1e-3, 1e-4], [1e-4, 1e-3, 0.01, 0.1, 1.0]])
+def test_warm_starts_along_theta_never_stall(thetas):
+    # For small theta no single variable is free at the start: the group alone sets the level.
+    X, positive = two_clouds(150, 1350, 5, 1.5, seed=4)
+    gram, start = Gram(Kernel("rbf", gamma=0.1), X), None
+    for theta in thetas:
+        problem = FORMULATIONS["PatMatNP"].problem(positive, 7.0, "hinge", tau=0.05, theta=theta)
+        solution = solve(problem, gram, random_state=0, start=start)
+        assert solution.status is Status.CONVERGED
+        start = solution.alpha, solution.beta
+
+
 def test_max_iter_and_max_time_stop_with_an_honest_gap():
     problem, gram = large_case("PatMatNP", "rbf", tau=0.1, theta=1.0)
     few = solve(problem, gram, tol=1e-9, random_state=0, max_iter=1)

@@ -247,13 +247,11 @@ def _certified(
         solver.seconds["seconds_certificate"] = spent + time.perf_counter() - began
         if certificate.certifies(tol) and status not in (Status.INTERRUPTED, Status.UNBOUNDED):
             return certificate, Status.CONVERGED
-        if status != Status.CONVERGED or attempt == 3:
+        if status not in (Status.CONVERGED, Status.STALLED) or attempt == 3:
             break
         # The rounding of the columns hid a violation: go on from the exact scores.
         _correct_scores(state, certificate)
         status = solver.run(0.5 * tol * 0.5**attempt)
-        if status == Status.STALLED:
-            status = Status.CONVERGED
     return certificate, Status.PRECISION if status == Status.CONVERGED else status
 
 

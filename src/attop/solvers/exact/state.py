@@ -100,6 +100,14 @@ class State:
                 rates[self.n_alphas :] += self.problem.norm_price / norm * self.beta
         return rates
 
+    def group_rate(self) -> float | None:
+        """Gain rate of the whole group moving up, where its cap is priced."""
+        members = self.rows[self.member]
+        if self.tied or len(members) == 0:
+            return None
+        saved = self.problem.cap_price - float(np.sum(self.scores[members]))
+        return saved / len(members) - self.problem.linear_beta
+
     def objective(self) -> tuple[float, float, float]:
         """Primal value, dual value and relative gap by the solver's own scores."""
         problem = self.problem

@@ -71,7 +71,7 @@ def choose(
     everything_fits = state.store.capacity >= state.store.n_samples
     limit = len(state.rows) if everything_fits else state.store.capacity
     kinds = _kinds(state)
-    violation = _violation(kinds, tied=state.tied)
+    violation = _violation(state, kinds)
     if len(state.rows) <= min(1024, limit):
         return np.arange(len(state.rows)), violation
     quota = min(VIOLATORS, limit // 2)
@@ -104,7 +104,11 @@ def _kinds(state: State) -> tuple[Kind, Kind]:
     alphas = Kind(0, alpha_rates, alpha_rises, alpha_falls, 0.0)
     betas = Kind(n, beta_rates, beta_rises, beta_falls, 0.0)
     if not state.tied:
-        level = _level([alphas, betas], np.concatenate([alpha_free, beta_free]))
+        free = np.concatenate([alpha_free, beta_free])
+        group = state.group_rate()
+        if group is not None:  # a free variable like the others, and sometimes the only one
+            free = np.append(free, group)
+        level = _level([alphas, betas], free)
         return alphas._replace(level=level), betas._replace(level=level)
     # A free alpha has the score 1 + t, and the betas say what t is: the mean of their scores.
     total = float(np.sum(state.beta))
@@ -121,11 +125,14 @@ def _level(kinds: list[Kind], free: NDArray[np.float64]) -> float:
     return 0.5 * (most + least) if np.isfinite(most) and np.isfinite(least) else 0.0
 
 
-def _violation(kinds: tuple[Kind, Kind], tied: bool) -> float:
+def _violation(state: State, kinds: tuple[Kind, Kind]) -> float:
     """Spread of the rates between what can rise and what can fall."""
-    if tied:
+    if state.tied:
         return max(kind.highest() - kind.lowest() for kind in kinds)
-    return max(kind.highest() for kind in kinds) - min(kind.lowest() for kind in kinds)
+    group = state.group_rate()
+    both = [] if group is None else [group]
+    highest = max([kind.highest() for kind in kinds] + both)
+    return highest - min([kind.lowest() for kind in kinds] + both)
 
 
 def _violators(state: State, kinds, quota: int, new: int) -> NDArray[np.intp]:
