@@ -170,6 +170,7 @@ def extend(part: Subsample, solved: State, whole: State) -> None:
     total, other = float(np.sum(alpha)), float(np.sum(weights))
     beta = weights * (total / other)
     whole.set(*feasible(problem, alpha, beta))
+    whole.rescale()
 
 
 def _scores_by(part: Subsample, solved: State, whole: State) -> NDArray[np.float64]:

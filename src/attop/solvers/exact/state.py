@@ -117,11 +117,14 @@ class State:
         return primal, dual, objectives.relative_gap(primal, dual)
 
     def rescale(self) -> None:
-        """With C infinite every multiple of a point is feasible: go to the best one."""
+        """Go to the best multiple of the point within the bounds."""
         w_norm2 = float(np.dot(self.signs * self.value, self.scores[self.rows]))
-        linear = objectives.dual_value(self.problem, 0.0, self.alpha, self.beta)
-        if linear > 0.0 and w_norm2 > 0.0 and np.isfinite(linear / w_norm2):
-            multiple = linear / w_norm2
+        penalty = self.problem.quadratic_alpha * float(np.dot(self.alpha, self.alpha))
+        # What is left of the dual value without its quadratic terms grows with the multiple.
+        linear = objectives.dual_value(self.problem, 0.0, self.alpha, self.beta) + 0.5 * penalty
+        bend, largest = w_norm2 + penalty, float(np.max(self.alpha))
+        if linear > 0.0 and bend > 0.0 and np.isfinite(linear / bend):
+            multiple = min(linear / bend, self.problem.alpha_max / largest)
             for array in (self.value, self.scores):
                 array *= multiple
             self.cap *= multiple
