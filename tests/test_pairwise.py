@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
+from attop import TopPushK
 from attop.datasets import load_ionosphere
 from attop.formulations import FORMULATIONS
 from attop.kernels.functions import Gram, Kernel
@@ -234,3 +236,13 @@ def test_wrong_options_are_named(option, value):
     problem = FORMULATIONS["TopPush"].problem(positive, 1.0, "hinge")
     with pytest.raises(ValueError, match=f"The '{option}' parameter of the pairwise solver"):
         solve(problem, Gram(Kernel("linear"), X), **{option: value})
+
+
+def test_the_warning_of_a_stall_names_the_exact_solver():
+    X, y = load_ionosphere(return_X_y=True)
+    model = TopPushK(
+        5, C=float(LARGE_C), gamma=1 / 34, solver="pairwise", solver_options={"n_epochs": 100}
+    )
+    with pytest.warns(ConvergenceWarning, match=r'no step of this solver.*Use solver="exact"'):
+        model.set_params(random_state=0).fit(X, y)
+    assert model.status_ is Status.STALLED
