@@ -94,6 +94,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=Path, default=Path("out/bench_kernel.csv"))
     arguments = parser.parse_args()
+    if "ATTOP_DATA" not in os.environ:
+        parser.error("give the folder of the npz files in the variable ATTOP_DATA")
 
     X, y = load(arguments.data, arguments.n)
     gamma = 1.0 / X.shape[1]

@@ -142,6 +142,16 @@ def test_the_store_never_holds_more_columns_than_its_budget():
     assert_allclose(stored, gram.block(rows, np.arange(500)) - 1.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_fits_share_an_open_store(kernel):
+    problem, gram = large_case("TauFPL", kernel, tau=0.05)
+    with open_columns(gram) as store:
+        first = solve(problem, gram, random_state=0, columns=store)
+        again = solve(problem, gram, random_state=0, columns=store)
+    assert again.stats["columns"] <= 0.5 * first.stats["columns"]
+    assert again.certificate.dual == pytest.approx(first.certificate.dual, rel=1e-4)
+
+
 @pytest.mark.parametrize(("name", "parameters"), HARD)
 def test_the_same_input_and_seed_give_the_same_model(name, parameters):
     problem, gram = hard_case(name, **parameters)

@@ -201,9 +201,9 @@ class ColumnStore:
         self._filled = 0
         self.n_computed = 0
 
-    def subset(self, rows: NDArray[np.intp], n_bytes: int = 10**9) -> ColumnStore:
-        """An empty store of the kernel matrix restricted to `rows`; it shares the threads."""
-        return ColumnStore(self.source.subset(rows), n_bytes, self.workers)
+    def subset(self, rows: NDArray[np.intp]) -> ColumnStore:
+        """An empty store of the same budget for the matrix restricted to `rows`."""
+        return ColumnStore(self.source.subset(rows), self.buffer.nbytes, self.workers)
 
     def close(self) -> None:
         """End the threads; the columns stay readable."""

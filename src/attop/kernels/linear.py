@@ -7,7 +7,7 @@ precision.  All sums are in double precision.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -80,6 +80,12 @@ class LinearStore:
     def close(self) -> None:
         """End the threads."""
         self.workers.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
