@@ -1,11 +1,13 @@
 """Configuration of the documentation; build it with ``make docs``."""
 
 import re
+import sys
 from pathlib import Path
 
 import attop
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "docs" / "_extensions"))
 
 project = "attop"
 author = "The attop developers"
@@ -15,9 +17,9 @@ version = release = attop.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "mathml",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
@@ -37,9 +39,11 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_signature": False,
+    "write_computation_times": False,
     "copyfile_regex": r"",
 }
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "attop"
 html_static_path = ["_static"]

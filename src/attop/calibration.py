@@ -58,7 +58,7 @@ def required_negatives(fpr: float, confidence: float = 0.95) -> int:
     quantile with probability :math:`(1 - \tau)^m`, so
 
     .. math::
-        m \ge \frac{\log \delta}{\log(1 - \tau)}, \qquad
+        m \ge \frac{\log(\delta)}{\log(1 - \tau)}, \qquad
         \tau = \text{fpr}, \quad \delta = 1 - \text{confidence}.
 
     Parameters

@@ -168,7 +168,7 @@ def precision_at_k(
     expectation over a random order of the tied samples,
 
     .. math::
-        \frac{1}{k} \Big( p_> + (k - n_>) \frac{p_=}{n_=} \Big),
+        \frac{1}{k} \Bigl( p_> + (k - n_>) \frac{p_=}{n_=} \Bigr),
 
     with :math:`n_>, n_=` the numbers of samples above and at the border and
     :math:`p_>, p_=` the positives among them.
