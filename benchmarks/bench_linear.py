@@ -1,91 +1,102 @@
 """Linear models at scale: attop against scikit-learn's LinearSVC with the hinge loss.
 
-    ATTOP_DATA=folder python benchmarks/bench_linear.py [--rows 1000000]
+    ATTOP_DATA=folder python benchmarks/bench_linear.py [--data made,covertype,w8a]
 
-Covertype (with ``covertype_adbench.npz`` in the folder, features standardised) and a made
-problem of 100 features, of which the first draws 5 % positives.  Every attop fit is certified
-to a relative gap of 1e-3; LinearSVC stops by its own rule (tol 1e-4, 1000 passes at most),
-which is no bound on its gap.  Memory is what the fits add to the process, as a multiple of
-the samples' bytes.
+A made problem of a million samples and 100 features, of which 5 % are positive; Covertype with
+its features standardised; w8a, which is sparse.  Every attop fit is certified to a relative gap
+of 1e-3; LinearSVC stops by its own rule (tol 1e-4, 1000 passes at most), which is no bound on
+its gap.  Memory is the peak that a fit adds to the process, as a multiple of the samples' bytes.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import resource
-import time
-import warnings
-from pathlib import Path
+from collections.abc import Sequence
 
-import numpy as np
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from suite import program
+from suite.cases import LINEAR_SVC, Case
+from suite.data import DATASETS
+from suite.measure import measure_fit
+from suite.results import Row, number
+from suite.tables import (
+    Table,
+    count,
+    digits,
+    figure,
+    hundredths,
+    power,
+    seconds_or_reason,
+    shape,
+    table_of,
+    text,
+)
 
-from attop import PatMatNP, TauFPL, TopPush
-
-
-def covertype():
-    archive = np.load(Path(os.environ["ATTOP_DATA"]) / "covertype_adbench.npz")
-    X = StandardScaler().fit_transform(archive["X"]).astype(np.float32)
-    return X, archive["y"].ravel()
-
-
-def made(n: int):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, 100), dtype=np.float32)
-    scores = X @ rng.standard_normal(100).astype(np.float32) / 10 + rng.standard_normal(n)
-    return X, (scores > np.quantile(scores, 0.95)).astype(int)
-
-
-def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
-
-
-def timed(call) -> float:
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
-
-
-def compare(name: str, X, y, lam: float) -> None:
-    print(f"\n{name}: {X.shape[0]} x {X.shape[1]}, {np.mean(y):.2%} positive, lambda {lam:g}")
-    before = peak()
-    results = []
-    for estimator in (TopPush(), TauFPL(0.01), TauFPL(0.05), PatMatNP(0.05)):
-        estimator.set_params(
-            kernel="linear", C=1 / (lam * y.sum()), tol=1e-3, random_state=0, max_time=300
-        )
-        results.append((estimator, timed(lambda estimator=estimator: estimator.fit(X, y))))
-    memory = (peak() - before) / X.nbytes
-    rival = LinearSVC(loss="hinge", C=1 / (lam * len(y)), random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        rival_seconds = timed(lambda: rival.fit(X, y))
-    print(f"LinearSVC: {rival_seconds:.2f} s, {rival.n_iter_} passes")
-    print(f"{'method':24}{'s':>8}{'x LinearSVC':>13}{'gap':>10}{'rounds':>8}{'SVs':>9}")
-    for estimator, spent in results:
-        label = repr(type(estimator)(*estimator.formulation.parameters and [estimator.tau]))
-        print(
-            f"{label:24}{spent:8.2f}{spent / rival_seconds:13.2f}{estimator.dual_gap_:10.1e}"
-            f"{estimator.n_iter_:8d}{len(estimator.support_):9d}"
-        )
-    print(f"memory added by the fits: {memory:.2f} times the samples")
+NAME = "linear"
+QUICK_SIZE = 3000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
+    options = read_options()
+    runner = program.Program(NAME, options)
+    cases = []
+    for data in options.data:
+        n = min(options.n or DATASETS[data].n, DATASETS[data].n)
+        for method in [*options.methods, LINEAR_SVC]:
+            cases.append(Case(data, n, method, options.lam, kernel="linear", tol=1e-3))
+    runner.run(cases, measure_fit)
+    runner.finish(tables)
+
+
+def read_options() -> argparse.Namespace:
+    parser = program.parser(__doc__)
+    strings = program.values(str)
+    parser.add_argument("--data", type=strings, default=["made", "covertype", "w8a"])
+    parser.add_argument("--n", type=int, help="most samples of a data set")
     parser.add_argument("--lam", type=float, default=1e-3)
-    arguments = parser.parse_args()
-    X, y = made(5000)
-    for estimator in (TopPush(), TauFPL(), PatMatNP()):  # compile
-        estimator.set_params(kernel="linear", random_state=0).fit(X, y)
-    compare("made", *made(arguments.rows), arguments.lam)
-    if "ATTOP_DATA" in os.environ:
-        compare("covertype", *covertype(), arguments.lam)
+    parser.add_argument(
+        "--methods",
+        type=strings,
+        default=["TopPush", "TauFPL(0.01)", "TauFPL(0.05)", "PatMatNP(0.05)"],
+    )
+    options = parser.parse_args()
+    options.n = options.n or (QUICK_SIZE if options.quick else None)
+    return options
+
+
+COLUMNS = {
+    "method": text("method"),
+    "seconds": seconds_or_reason,
+    "times LinearSVC": figure("times", digits),
+    "gap": figure("gap", power),
+    "rounds": figure("rounds", count),
+    "support vectors": figure("support", count),
+    "memory / data": figure("memory", hundredths),
+}
+
+
+def tables(rows: Sequence[Row]) -> list[Table]:
+    """A table for each data set."""
+    groups = dict.fromkeys((row["data"], row["n"]) for row in rows)
+    return [_table([r for r in rows if (r["data"], r["n"]) == group]) for group in groups]
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    rival = number(next((r for r in rows if r["method"] == LINEAR_SVC), None), "seconds")
+    lines = [
+        row
+        | {
+            "times": str(number(row, "seconds") / rival),
+            "memory": str(number(row, "peak_gb") / number(row, "data_gb")),
+        }
+        for row in rows
+    ]
+    first = rows[0]
+    note = (
+        f"{first['data']}: {shape(first)}, lambda {number(first, 'lam'):g}, linear, gap 1e-3, "
+        f"{first['threads']} threads."
+    )
+    return table_of(f"Linear models on {first['data']}", note, COLUMNS, lines)
 
 
 if __name__ == "__main__":
-    warnings.filterwarnings("ignore", message="The optimum of this")
     main()

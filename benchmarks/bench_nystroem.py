@@ -1,101 +1,125 @@
 """True positive rates at small false positive rates: linear model against Nystroem features.
 
+    ATTOP_DATA=folder python benchmarks/bench_nystroem.py [--components 1000]
+
 Covertype (286,048 x 10, 0.96 % positive), TauFPL(0.01) trained on one half and judged on the
 other, at a false positive rate of 1 % and, since the linear model leaves almost nothing to gain
-there, at smaller ones.  The data is an .npz file with X and y, given as argument or, in a
-folder, through the environment variable ATTOP_DATA.
-
-    python benchmarks/bench_nystroem.py path/to/covertype_adbench.npz
+there, at smaller ones.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
 from attop import TauFPL
 from attop.metrics import tpr_at_fpr
+from suite import program
+from suite.data import DATASETS, load
+from suite.measure import figures_at_the_top
+from suite.results import Row, number
+from suite.tables import Table, count, digits, figure, plain, power, seconds_or_reason, table_of
 
+NAME = "nystroem"
 TAU = 0.01
+QUICK_SIZE = 3000
 #: False positive rates at which the models are judged.
 RATES = (0.01, 0.001, 0.0001)
 
 
-def arguments() -> argparse.Namespace:
-    folder = os.environ.get("ATTOP_DATA")
-    default = Path(folder) / "covertype_adbench.npz" if folder else None
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path, nargs="?", default=default, help=".npz with X and y")
-    parser.add_argument("--components", type=int, default=1000, help="Nystroem features")
-    parser.add_argument("--rows", type=int, default=None, help="use a random part of the samples")
-    parser.add_argument("--solver", default="auto", help="exact, primal or auto")
-    parser.add_argument("--lambdas", type=float, nargs="+", default=[1e-1, 1e-3, 1e-5])
-    parser.add_argument("--max-time", type=float, default=300.0, help="seconds for each fit")
-    parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args()
-    if chosen.data is None:
-        parser.error("give the data file, or the folder that holds it in ATTOP_DATA")
-    return chosen
+@dataclass(frozen=True)
+class FeaturesCase:
+    """A model on Nystroem features, or the linear one where there are none."""
 
+    data: str
+    n: int
+    components: int
+    lam: float
+    solver: str
 
-def halves(path: Path, rows: int | None, seed: int):
-    """Training and test half, scaled by the training half, in single precision."""
-    with np.load(path) as data:
-        X, y = data["X"].astype(np.float32), (data["y"].ravel() > 0).astype(int)
-    if rows is not None and rows < len(y):
-        X, _, y, _ = train_test_split(X, y, train_size=rows, stratify=y, random_state=seed)
-    X_train, X_test, y_train, y_test = train_test_split(
-        X, y, test_size=0.5, stratify=y, random_state=seed
-    )
-    scaler = StandardScaler().fit(X_train)
-    return scaler.transform(X_train), scaler.transform(X_test), y_train, y_test
+    def __str__(self) -> str:
+        return f"{self.data} {self.n}, {model_name(self.components)}, lambda {self.lam:g}"
 
 
 def main() -> None:
-    options = arguments()
-    X_train, X_test, y_train, y_test = halves(options.data, options.rows, options.seed)
-    print(
-        f"{len(y_train)} training and {len(y_test)} test samples, {np.mean(y_train):.2%} positive"
+    options = read_options()
+    runner = program.Program(NAME, options)
+    cases = [
+        FeaturesCase("covertype", options.n, components, lam, options.solver)
+        for components in (0, options.components)
+        for lam in options.lambdas
+    ]
+    runner.run(cases, measure_rates)
+    runner.finish(tables)
+
+
+def read_options() -> argparse.Namespace:
+    parser = program.parser(__doc__)
+    parser.add_argument("--components", type=int, help="Nystroem features")
+    parser.add_argument("--n", type=int, help="samples, of which half are for training")
+    parser.add_argument("--solver", default="auto", help="exact, primal or auto")
+    parser.add_argument("--lambdas", type=program.values(float), default=[1e-1, 1e-3, 1e-5])
+    options = parser.parse_args()
+    options.n = options.n or (QUICK_SIZE if options.quick else DATASETS["covertype"].n)
+    options.components = options.components or (100 if options.quick else 1000)
+    return options
+
+
+def measure_rates(
+    case: FeaturesCase, repeats: int, limit: float, ready: Callable[[], None]
+) -> dict:
+    """Seconds of one fit, its gap and the rates on the other half."""
+    warnings.filterwarnings("ignore")  # the table shows the gap reached
+    X, positive = load(case.data, case.n)
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, positive, test_size=0.5, stratify=positive, random_state=0
     )
-    models = {
-        "linear": {"kernel": "linear"},
-        f"nystroem {options.components}": {
-            "kernel": "rbf",
-            "approximation": "nystroem",
-            "n_components": options.components,
-        },
-    }
-    heads = "".join(f"{f'TPR@{rate:.2%}':>12}" for rate in RATES)
-    print(f"{'model':<15} {'lambda':>8} {'seconds':>8} {'gap':>8}{heads}")
-    for name, parameters in models.items():
-        for lam in options.lambdas:
-            model = TauFPL(
-                tau=TAU,
-                C=1.0 / (lam * y_train.sum()),
-                solver=options.solver,
-                tol=1e-3,
-                max_time=options.max_time,
-                random_state=options.seed,
-                **parameters,
-            )
-            started = time.perf_counter()
-            with warnings.catch_warnings():
-                # The table shows the gap reached.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                model.fit(X_train, y_train)
-            seconds = time.perf_counter() - started
-            scores = model.decision_function(X_test)
-            found = "".join(f"{tpr_at_fpr(y_test, scores, rate):>12.4f}" for rate in RATES)
-            figures = f"{seconds:>8.1f} {model.dual_gap_:>8.1e}{found}"
-            print(f"{name:<15} {lam:>8.0e} {figures}", flush=True)
+    features = {"approximation": "nystroem", "n_components": case.components}
+    model = TauFPL(
+        TAU,
+        C=float(1 / (case.lam * y_train.sum())),
+        solver=case.solver,
+        tol=1e-3,
+        max_time=limit,
+        random_state=0,
+        **({"kernel": "rbf", **features} if case.components else {"kernel": "linear"}),
+    )
+    model.fit(X_train[:3000], y_train[:3000])  # compiles
+    ready()
+    began = time.perf_counter()
+    model.fit(X_train, y_train)
+    figures = {"seconds": time.perf_counter() - began, "runs": 1}
+    scores = model.decision_function(X_test)
+    rates = {f"tpr_at_{rate:g}": tpr_at_fpr(y_test, scores, rate) for rate in RATES}
+    return figures | figures_at_the_top(model) | rates
+
+
+def model_name(components: int) -> str:
+    return f"{components} Nystroem features" if components else "linear"
+
+
+COLUMNS = {
+    "model": lambda row: model_name(int(row["components"])),
+    "lambda": figure("lam", plain),
+    "seconds": seconds_or_reason,
+    "gap": figure("gap", power),
+} | {f"TPR at {rate:.2%}": figure(f"tpr_at_{rate:g}", digits) for rate in RATES}
+
+
+def tables(rows: Sequence[Row]) -> list[Table]:
+    """One line for each model."""
+    if not rows:
+        return []
+    note = (
+        f"TauFPL({TAU}) on one half of {count(number(rows[0], 'n'))} samples of Covertype, "
+        "true positive rates at small false positive rates on the other half."
+    )
+    return [table_of("Linear models against Nystroem features", note, COLUMNS, rows)]
 
 
 if __name__ == "__main__":

@@ -1,13 +1,9 @@
-"""A path over C against separate fits, on MNIST: time, kernel columns, optima.
+"""A path over C against separate fits: time, kernel columns, optima.
 
-    python benchmarks/bench_path.py mnist.npz
-    ATTOP_DATA=folder/of/mnist python benchmarks/bench_path.py --samples 10000
+    ATTOP_DATA=folder python benchmarks/bench_path.py [--n 10000]
 
-The file holds ``x_train`` (images of bytes) and ``y_train``; the positive class is the
-digit 1, pixels are divided by 255, and gamma is one over the number of pixels.  Compiled
-code is warm before the clock starts.  The two sides take turns, and the medians are
-compared.  The seconds of the processor say more than those of the clock where other work
-runs beside.
+The two sides take turns in one process, and the medians are compared.  The seconds of the
+processor say more than those of the clock where other work runs beside.
 
 The fit at the smallest C costs as much in the path as alone.  Where most samples are
 support vectors there (C below 0.05), it takes most of the time of the path.
@@ -16,89 +12,133 @@ support vectors there (C below 0.05), it takes most of the time of the path.
 from __future__ import annotations
 
 import argparse
-import os
 import time
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import clone
 
 from attop import PatMatNP
 from attop.model_selection import fit_path
+from suite import program
+from suite.data import DATASETS, load
+from suite.measure import computed_columns
+from suite.results import Row
+from suite.tables import Table, count, digits, figure, power, seconds_or_reason, table_of, text
+
+NAME = "path"
+SIZE, QUICK_SIZE = 10_000, 2500
+
+
+@dataclass(frozen=True)
+class PathCase:
+    """A path of PatMatNP over C."""
+
+    data: str
+    n: int
+    points: int
+    smallest: float
+    largest: float
+    tau: float
+    surrogate: str
+
+    def __str__(self) -> str:
+        return f"{self.data} {self.n}, {self.points} values of C"
 
 
 def main() -> None:
-    options = _options()
-    X, y = _load(options.data, options.samples)
-    estimator = PatMatNP(
-        tau=options.tau, surrogate=options.surrogate, gamma=1 / X.shape[1], random_state=0
+    options = read_options()
+    runner = program.Program(NAME, options)
+    case = PathCase(
+        options.data,
+        options.n,
+        options.points,
+        options.smallest,
+        options.largest,
+        options.tau,
+        options.surrogate,
     )
-    values = np.geomspace(options.smallest, options.largest, options.points)
-    fit_path(estimator, X[:1000], y[:1000], "C", values[-2:])  # compiles what is not cached
-    runs = [_compare(estimator, X, y, values) for _ in range(options.repeats)]
-    separate, path = np.median([run[0] for run in runs], 0), np.median([run[1] for run in runs], 0)
-    print("                 clock  processor")
-    print(f"separate fits  {separate[0]:6.2f} s  {separate[1]:7.2f} s")
-    print(f"path           {path[0]:6.2f} s  {path[1]:7.2f} s")
-    print(f"ratio          {path[0] / separate[0]:6.2f}    {path[1] / separate[1]:7.2f}")
-    difference = max(run[2] for run in runs)
-    print(f"largest relative difference of the optima {difference:.1e}, tol {estimator.tol:g}")
-    alone = [int(fit_path(estimator, X, y, "C", [C]).columns[0]) for C in values]
-    together = int(fit_path(estimator, X, y, "C", values).columns.sum())
-    print(f"kernel columns: separate {sum(alone)}, path {together}")
+    runner.run([case], measure_path)
+    runner.finish(tables)
 
 
-def _compare(estimator: PatMatNP, X, y, values):
-    """Clock and processor seconds of separate fits, of the path; difference of the optima."""
-    began = _clocks()
-    separate, seconds = [], []
-    for C in values:
-        before = time.perf_counter()
-        separate.append(clone(estimator).set_params(C=C).fit(X, y))
-        seconds.append(time.perf_counter() - before)
-    middle = _clocks()
-    path = fit_path(estimator, X, y, "C", values)
-    ended = _clocks()
-    objectives = np.array([model.objective_ for model in separate])
-    difference = float(np.max(np.abs(path.collect("objective_") / objectives - 1.0)))
-    print("      C  support  alone (s)  in path (s)  rounds  columns      gap")
-    for C, model, one, shared, columns in zip(
-        values, path.estimators, seconds, path.seconds, path.columns
-    ):
-        print(
-            f"{C:7.3g}  {len(model.support_):7d}  {one:9.2f}  {shared:11.2f}  "
-            f"{model.n_iter_:6d}  {columns:7d}  {model.dual_gap_:.1e}",
-            flush=True,
-        )
-    return middle - began, ended - middle, difference
-
-
-def _clocks():
-    return np.array([time.perf_counter(), time.process_time()])
-
-
-def _load(data: Path, n_samples: int):
-    with np.load(data) as archive:
-        images, digits = archive["x_train"][:n_samples], archive["y_train"][:n_samples]
-    return (images.reshape(len(images), -1) / 255).astype(np.float32), digits == 1
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", nargs="?", type=Path, help="npz file; else $ATTOP_DATA/mnist.npz")
-    parser.add_argument("--samples", type=int, default=10_000)
+def read_options() -> argparse.Namespace:
+    parser = program.parser(__doc__)
+    parser.add_argument("--data", default="mnist")
+    parser.add_argument("--n", type=int)
     parser.add_argument("--points", type=int, default=10)
     parser.add_argument("--smallest", type=float, default=0.1, help="smallest C")
     parser.add_argument("--largest", type=float, default=100.0, help="largest C")
-    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--tau", type=float, default=0.05)
     parser.add_argument("--surrogate", default="hinge")
     options = parser.parse_args()
-    if options.data is None:
-        if "ATTOP_DATA" not in os.environ:
-            parser.error("give the npz file, or its folder in the variable ATTOP_DATA")
-        options.data = Path(os.environ["ATTOP_DATA"]) / "mnist.npz"
+    options.n = options.n or (QUICK_SIZE if options.quick else SIZE)
     return options
+
+
+def measure_path(case: PathCase, repeats: int, limit: float, ready: Callable[[], None]) -> dict:
+    """Medians of the seconds of both sides, and what they computed."""
+    X, positive = load(case.data, case.n)
+    gamma = DATASETS[case.data].gamma
+    estimator = PatMatNP(tau=case.tau, surrogate=case.surrogate, gamma=gamma, random_state=0)
+    values = np.geomspace(case.smallest, case.largest, case.points)
+    fit_path(estimator, X[:3000], positive[:3000], "C", values[-2:])  # compiles
+    ready()
+    runs = [_compare(estimator, X, positive, values) for _ in range(repeats)]
+    alone, together = np.median([run["clocks"] for run in runs], axis=0)
+    return {
+        "separate_seconds": alone[0],
+        "seconds": together[0],
+        "ratio": together[0] / alone[0],
+        "processor_ratio": together[1] / alone[1],
+        "difference": max(run["difference"] for run in runs),
+        "gap": max(run["gap"] for run in runs),
+        "separate_columns": runs[-1]["separate_columns"],
+        "columns": runs[-1]["columns"],
+        "runs": repeats,
+    }
+
+
+def _compare(estimator: PatMatNP, X, positive, values) -> dict:
+    """One run of separate fits and one of the path."""
+    began = _clocks()
+    separate = [clone(estimator).set_params(C=C).fit(X, positive) for C in values]
+    middle = _clocks()
+    path = fit_path(estimator, X, positive, "C", values)
+    ended = _clocks()
+    objectives = np.array([model.objective_ for model in separate])
+    return {
+        "clocks": [middle - began, ended - middle],
+        "difference": float(np.max(np.abs(path.collect("objective_") / objectives - 1.0))),
+        "gap": float(path.collect("dual_gap_").max()),
+        "separate_columns": sum(computed_columns(model) for model in separate),
+        "columns": int(path.columns.sum()),
+    }
+
+
+def _clocks() -> np.ndarray:
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+COLUMNS = {
+    "data": text("data"),
+    "n": figure("n", count),
+    "C": lambda row: f"{row['points']} from {row['smallest']} to {row['largest']}",
+    "separate fits (s)": figure("separate_seconds", digits),
+    "path (s)": seconds_or_reason,
+    "ratio": figure("ratio", digits),
+    "ratio of processor times": figure("processor_ratio", digits),
+    "columns, separate": figure("separate_columns", count),
+    "columns, path": figure("columns", count),
+    "difference": figure("difference", power),
+}
+
+
+def tables(rows: Sequence[Row]) -> list[Table]:
+    """One line for each path."""
+    note = "PatMatNP with the Gaussian kernel; optima differ relatively by at most the last column."
+    return [table_of("A path over C", note, COLUMNS, rows)] if rows else []
 
 
 if __name__ == "__main__":

@@ -1,0 +1,89 @@
+"""Gather the results of all programs into one page that names the machine.
+
+    python benchmarks/report.py [--output out/bench] [--docs docs/_benchmarks]
+
+Writes ``report.md`` into the folder of the results.  With ``--docs`` it also writes the tables
+and the plot for the documentation into that folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+import bench_budget
+import bench_kernel
+import bench_linear
+import bench_nystroem
+import bench_path
+import bench_predict
+import bench_scaling
+from suite.results import read_rows
+from suite.tables import Table, to_markdown, to_rst
+
+PROGRAMS = (
+    bench_kernel,
+    bench_scaling,
+    bench_budget,
+    bench_predict,
+    bench_linear,
+    bench_path,
+    bench_nystroem,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=Path("out/bench"))
+    parser.add_argument("--docs", type=Path, help="folder of the documentation to write to")
+    options = parser.parse_args()
+    tables = gather(options.output)
+    if len(tables) < 2:
+        raise SystemExit(f"There are no results in {options.output}.")
+    page = options.output / "report.md"
+    page.write_text(markdown(tables, options.output), encoding="utf-8")
+    print(f"{page} written: {len(tables) - 1} tables")
+    if options.docs:
+        write_docs(tables, options.output, options.docs)
+        print(f"{options.docs} written")
+
+
+def gather(folder: Path) -> list[Table]:
+    """The table of the machine, and those of every program that has results."""
+    machine = [[row[""], row["value"]] for row in read_rows(folder / "machine.csv")]
+    note = "Figures of all tables belong to this machine and these versions."
+    tables = [Table("Machine", note, ["", ""], machine)]
+    for program in PROGRAMS:
+        tables += program.tables(read_rows(folder / f"{program.NAME}.csv"))
+    return tables
+
+
+def markdown(tables: list[Table], folder: Path) -> str:
+    """The page, with the plot after the table of the same figures."""
+    parts = ["# Benchmarks\n"]
+    for table in tables:
+        parts.append(to_markdown(table))
+        if table.title == bench_scaling.TITLE and (folder / bench_scaling.PLOT).exists():
+            parts.append(f"![{bench_scaling.TITLE}]({bench_scaling.PLOT})\n")
+    return "\n".join(parts)
+
+
+def write_docs(tables: list[Table], folder: Path, docs: Path) -> None:
+    """The same for Sphinx: a file that a page includes, and the plot."""
+    docs.mkdir(parents=True, exist_ok=True)
+    parts = [".. Written by benchmarks/report.py --docs; changes by hand will be lost.\n"]
+    for table in tables:
+        parts.append(to_rst(table))
+        if table.title == bench_scaling.TITLE and (folder / bench_scaling.PLOT).exists():
+            shutil.copy(folder / bench_scaling.PLOT, docs)
+            # From the root of the sources: the page that includes this lies elsewhere.
+            parts.append(
+                f".. figure:: /{docs.name}/{bench_scaling.PLOT}\n"
+                "   :alt: Seconds of a fit against the number of samples, logarithmic axes\n"
+            )
+    (docs / "tables.inc").write_text("\n".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

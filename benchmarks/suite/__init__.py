@@ -1,0 +1,1 @@
+"""What the programs of this folder share: data, cases, measuring, results, tables."""
