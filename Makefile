@@ -33,10 +33,14 @@ format: $(INSTALLED)  ## Format the code and apply safe fixes
 demo: $(INSTALLED)  ## Compare all formulations on bundled data
 	$(BIN)/attop demo
 
-bench: $(INSTALLED_BENCH)  ## Run the benchmarks (benchmarks/bench_*.py)
+# QUICK=1: small sizes in a few minutes; RESUME=1: go on after an interruption.
+BENCH_OUTPUT := $(if $(QUICK),out/bench_quick,out/bench)
+BENCH_OPTIONS := --output $(BENCH_OUTPUT) $(if $(QUICK),--quick) $(if $(RESUME),--resume)
+bench: $(INSTALLED_BENCH)  ## Run the benchmarks on the data in $ATTOP_DATA; QUICK=1, RESUME=1
 	@set -e; for script in $(wildcard benchmarks/bench_*.py); do \
-	  echo "== $$script"; $(BIN)/python "$$script"; \
+	  echo "== $$script"; $(BIN)/python "$$script" $(BENCH_OPTIONS); \
 	done
+	$(BIN)/python benchmarks/report.py --output $(BENCH_OUTPUT)
 
 docs: $(INSTALLED_DOCS)  ## Build the documentation, docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
