@@ -24,6 +24,7 @@ NAME = "scaling"
 PLOT = "scaling.svg"
 TITLE = "Cost against the number of samples"
 SHOWN = ("TopPush", "TauFPL(0.05)", "PatMatNP(0.05)")
+FLOOR = "floor of "
 SIZES = (2000, 4000, 8000, 16_000, 32_000, 45_000)
 QUICK_SIZES = (2100, 2500, 3000)
 
@@ -57,12 +58,9 @@ def curves(rows: Sequence[Row]) -> dict[str, tuple[list[float], list[float]]]:
     """Sizes and seconds of each method and peer, and of the floor of each method."""
     result: dict[str, tuple[list[float], list[float]]] = {}
     for row in sorted(rows, key=lambda row: number(row, "n")):
-        for name, column in (
-            (row["method"], "seconds"),
-            (f"floor of {row['method']}", "floor_seconds"),
-        ):
+        for prefix, column in (("", "seconds"), (FLOOR, "floor_seconds")):
             if math.isfinite(number(row, column)):
-                sizes, costs = result.setdefault(name, ([], []))
+                sizes, costs = result.setdefault(prefix + row["method"], ([], []))
                 sizes.append(number(row, "n"))
                 costs.append(number(row, column))
     return result
@@ -73,27 +71,18 @@ def tables(rows: Sequence[Row]) -> list[Table]:
     if not rows:
         return []
     sizes = sorted({int(row["n"]) for row in rows})
+    # Those without a time say why, such as a peer that was stopped.
+    reasons = {(row["method"], int(row["n"])): seconds_or_reason(row) for row in rows}
     found = curves(rows)
     lines = []
-    for name, curve in found.items():
-        cells = dict(zip(*curve))
-        shown = [digits(cells.get(n, math.nan)) for n in sizes]
-        lines.append([name, *shown, f"{slope(*curve):.2f}"])
-    for row in rows:  # those that were stopped
-        if row["status"].startswith("more than") and row["method"] not in found:
-            lines.append([row["method"], *[""] * len(sizes), ""])
-            found[row["method"]] = ([], [])
-    _mark_stopped(rows, sizes, lines)
+    for name in dict.fromkeys([*found, *(row["method"] for row in rows)]):
+        curve = found.get(name, ([], []))
+        seconds = {size: digits(cost) for size, cost in zip(*curve)}
+        cells = [seconds.get(n) or reasons.get((name, n), "") for n in sizes]
+        lines.append([name, *cells, digits(slope(*curve))])
     note = f"Seconds of a fit on {rows[0]['data']} at lambda {number(rows[0], 'lam'):g}, hinge."
     header = ["", *[f"n = {count(n)}" for n in sizes], "slope"]
     return [Table(TITLE, note, header, lines)]
-
-
-def _mark_stopped(rows: Sequence[Row], sizes: Sequence[int], lines: list[list[str]]) -> None:
-    by_name = {line[0]: line for line in lines}
-    for row in rows:
-        if row["method"] in by_name and not math.isfinite(number(row, "seconds")):
-            by_name[row["method"]][1 + sizes.index(int(row["n"]))] = seconds_or_reason(row)
 
 
 def plot(rows: Sequence[Row], path: Path) -> None:
@@ -109,19 +98,20 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         INTELEX: "black",
         SKLEARN: "grey",
     }
-    figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7, 6), layout="constrained")
     for name, (sizes, costs) in found.items():
-        floor = name.startswith("floor of ")
+        floor = name.startswith(FLOOR)
         style = ":" if floor else "-"
-        label = f"{name}: slope {slope(sizes, costs):.2f}"
-        colour = colours[name.removeprefix("floor of ")]
+        exponent = slope(sizes, costs)
+        label = f"{name}: slope {exponent:.2f}" if math.isfinite(exponent) else name
+        colour = colours[name.removeprefix(FLOOR)]
         axes.loglog(sizes, costs, style, marker="." if floor else "o", color=colour, label=label)
     ticks = sorted({size for sizes, _ in found.values() for size in sizes})
     axes.set_xticks(ticks, [count(size) for size in ticks])
     axes.minorticks_off()
     axes.set(xlabel="samples", ylabel="seconds of a fit")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    figure.legend(loc="outside lower center", ncols=2, fontsize="small")
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
 

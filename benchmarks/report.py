@@ -19,7 +19,7 @@ import bench_nystroem
 import bench_path
 import bench_predict
 import bench_scaling
-from suite.results import read_rows
+from suite.results import Row, read_rows
 from suite.tables import Table, to_markdown, to_rst
 
 PROGRAMS = (
@@ -52,11 +52,19 @@ def main() -> None:
 def gather(folder: Path) -> list[Table]:
     """The table of the machine, and those of every program that has results."""
     machine = [[row[""], row["value"]] for row in read_rows(folder / "machine.csv")]
-    note = "Figures of all tables belong to this machine and these versions."
-    tables = [Table("Machine", note, ["", ""], machine)]
-    for program in PROGRAMS:
-        tables += program.tables(read_rows(folder / f"{program.NAME}.csv"))
-    return tables
+    rows = {program: read_rows(folder / f"{program.NAME}.csv") for program in PROGRAMS}
+    note = origin_of([row for found in rows.values() for row in found])
+    first = Table("Machine", note, ["part", "value"], machine)
+    return [first, *(table for program in PROGRAMS for table in program.tables(rows[program]))]
+
+
+def origin_of(rows: list[Row]) -> str:
+    """Says whether all rows come from the same machine, threads and version."""
+    parts = ("machine", "threads", "version")
+    found = sorted({", ".join(row.get(part, "unknown") for part in parts) for row in rows})
+    if len(found) <= 1:
+        return "Figures of all tables belong to this machine and these versions."
+    return f"Figures come from different runs (machine, threads, attop): {'; '.join(found)}."
 
 
 def markdown(tables: list[Table], folder: Path) -> str:

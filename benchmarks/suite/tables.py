@@ -55,7 +55,7 @@ def to_rst(table: Table) -> str:
     content = io.StringIO()
     csv.writer(content, lineterminator="\n").writerows([table.header, *table.rows])
     body = "\n".join(f"   {line}" for line in content.getvalue().splitlines())
-    heading = f"{table.title}\n{'-' * len(table.title)}"
+    heading = f"{table.title}\n{'~' * len(table.title)}"
     return f"{heading}\n\n{table.note}\n\n.. csv-table::\n   :header-rows: 1\n\n{body}\n"
 
 
