@@ -37,10 +37,13 @@ demo: $(INSTALLED)  ## Compare all formulations on bundled data
 BENCH_OUTPUT := $(if $(QUICK),out/bench_quick,out/bench)
 BENCH_OPTIONS := --output $(BENCH_OUTPUT) $(if $(QUICK),--quick) $(if $(RESUME),--resume)
 bench: $(INSTALLED_BENCH)  ## Run the benchmarks on the data in $ATTOP_DATA; QUICK=1, RESUME=1
-	@set -e; for script in $(wildcard benchmarks/bench_*.py); do \
-	  echo "== $$script"; $(BIN)/python "$$script" $(BENCH_OPTIONS); \
-	done
-	$(BIN)/python benchmarks/report.py --output $(BENCH_OUTPUT)
+	@test -n "$$ATTOP_DATA" || { echo "Give the folder of the data sets in ATTOP_DATA."; exit 2; }
+	@failed=""; for script in $(wildcard benchmarks/bench_*.py); do \
+	  echo "== $$script"; $(BIN)/python "$$script" $(BENCH_OPTIONS) || \
+	    { test $$? -eq 130 && exit 130; failed="$$failed $$script"; }; \
+	done; \
+	$(BIN)/python benchmarks/report.py --output $(BENCH_OUTPUT); \
+	test -z "$$failed" || { echo "Cases failed in:$$failed"; exit 1; }
 
 docs: $(INSTALLED_DOCS)  ## Build the documentation, docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html

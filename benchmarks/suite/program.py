@@ -72,7 +72,8 @@ class Program:
         try:
             self._run(cases, measure)
         except KeyboardInterrupt:
-            raise SystemExit("\nInterrupted; --resume goes on from here.") from None
+            self._say("\nInterrupted; --resume goes on from here.")
+            raise SystemExit(130) from None  # as shells say it
 
     def _run(self, cases: Sequence[Any], measure: Measure) -> None:
         for position, case in enumerate(cases, start=1):
