@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+from sphinx_gallery.sorting import ExplicitOrder
+
 import attop
 
 ROOT = Path(__file__).parent.parent
@@ -36,6 +38,23 @@ sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
+    # From the idea to the details; a new example comes last.
+    "within_subsection_order": ExplicitOrder(
+        [
+            "plot_why_at_the_top.py",
+            "plot_guaranteed_fpr.py",
+            "plot_model_selection.py",
+            "plot_fraud.py",
+            "plot_digits.py",
+            "plot_custom_kernel.py",
+            "plot_precomputed_kernel.py",
+            "plot_nystroem.py",
+            "plot_compare_methods.py",
+            "plot_descent_stalls.py",
+            "mammography.py",
+            "*",
+        ]
+    ),
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_signature": False,
@@ -53,19 +72,30 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "header_links_before_dropdown": 7,
-    "secondary_sidebar_items": ["page-toc"],
+    # Not beside programs, in the gallery and in "Extending": they need the width.
+    "secondary_sidebar_items": {
+        **{page: ["page-toc"] for page in ("*", "guide/*", "howto/*", "theory/*", "generated/*")},
+        "extending": [],
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
 }
 html_sidebars = {"index": [], "getting_started": []}
 
 
-def escape_shapes(app, what, name, obj, options, lines):
-    """Escape names with a trailing underscore in shapes, which reST takes for links."""
+def escape_markup(app, what, name, obj, options, lines):
+    """Escape what reST takes for links: a trailing underscore in shapes, and TPR@K."""
     for number, line in enumerate(lines):
-        lines[number] = re.sub(r"shape \((\w+)_,\)", r"shape (\1\\_,)", line)
+        line = re.sub(r"shape \((\w+)_,\)", r"shape (\1\\_,)", line)
+        lines[number] = line.replace("TPR@", r"TPR\@")
+
+
+def skip_fields(app, what, name, obj, skip, options):
+    """Leave out the fields of named tuples, which only say "alias for field number 0"."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
 
 
 def setup(app):
     """Connect the hooks; after numpydoc, which has the priority 500."""
-    app.connect("autodoc-process-docstring", escape_shapes, priority=900)
+    app.connect("autodoc-process-docstring", escape_markup, priority=900)
+    app.connect("autodoc-skip-member", skip_fields)

@@ -62,7 +62,7 @@ for name, model in models.items():
 # is called positive. Right the ROC curves of new samples, with a logarithmic axis that gives the
 # small rates their room.
 
-figure, (plane, roc) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+figure, (plane, roc) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for label, color, name in ((0, "0.7", "negative"), (1, "#D55E00", "positive")):
     plane.scatter(*X_train[y_train == label].T, s=8, color=color, label=name)
 x, y = np.meshgrid(np.linspace(-2.5, 5.5, 200), np.linspace(-2.5, 5.5, 200))
