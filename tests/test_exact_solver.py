@@ -15,7 +15,8 @@ from attop.formulations import FORMULATIONS
 from attop.kernels import columns
 from attop.kernels.functions import Gram, Kernel
 from attop.problem import Family, Problem
-from attop.solvers.exact import open_columns, solve
+from attop.solvers.exact import open_columns, rounds, solve
+from attop.solvers.exact.state import State
 from attop.solvers.solution import Status
 from conftest import kernel_matrix, two_clouds
 from oracle import solve_dual
@@ -180,6 +181,77 @@ def test_large_problems_are_certified_and_take_few_columns_in_vain(name, paramet
     assert solution.stats["columns"] <= 1.15 * COLUMNS[name]
 
 
+EVERY = [
+    *HARD,
+    ("PatMat", {"tau": 0.1, "theta": 1.0}),
+    ("TopMeanK", {"tau": 0.1}),
+]
+
+
+def sparse_case(name: str, kernel: str, surrogate: str, **parameters):
+    """Enough samples for parts, and so few that matter that the active part is worth solving."""
+    X, positive = two_clouds(200, 4800, 5, 3.0, seed=7)
+    problem = FORMULATIONS[name].problem(positive, 0.5, surrogate, **parameters)
+    return problem, Gram(Kernel(kernel, gamma=0.1), X.astype(np.float32))
+
+
+@pytest.fixture
+def follows(monkeypatch):
+    """The parts that the whole followed."""
+    follow, seen = State.follow, []
+    monkeypatch.setattr(
+        State, "follow", lambda self, *part: (seen.append(part[0]), follow(self, *part))
+    )
+    return seen
+
+
+@pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
+@pytest.mark.parametrize(("name", "parameters"), EVERY)
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_solving_the_active_part_gives_the_optimum_of_the_whole(
+    name, parameters, surrogate, kernel, follows, monkeypatch
+):
+    problem, gram = sparse_case(name, kernel, surrogate, **parameters)
+    by_parts = solve(problem, gram, tol=1e-5, random_state=0)
+    assert by_parts.status is Status.CONVERGED
+    n_followed = len(follows)
+    monkeypatch.setattr(rounds, "PARTS_FROM", 10**9)
+    at_once = solve(problem, gram, tol=1e-5, random_state=0)
+    assert by_parts.certificate.dual == pytest.approx(at_once.certificate.dual, rel=2e-5)
+    assert len(follows) == n_followed
+    if (name, surrogate) == ("TopPush", "hinge"):
+        assert n_followed > 0
+        assert by_parts.stats["columns"] < 0.8 * at_once.stats["columns"]
+
+
+@pytest.mark.parametrize(("name", "parameters"), HARD[:2])
+def test_parts_share_a_small_budget_with_the_whole(name, parameters, follows):
+    problem, gram = sparse_case(name, "rbf", "hinge", **parameters)
+    plenty = solve(problem, gram, random_state=0)
+    scarce = solve(problem, gram, random_state=0, cache_bytes=100 * 5000 * 4)
+    assert follows
+    assert scarce.status is Status.CONVERGED
+    assert scarce.certificate.dual == pytest.approx(plenty.certificate.dual, rel=2e-4)
+
+
+@pytest.mark.parametrize("C", [0.01, 100.0, np.inf])
+@pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
+@pytest.mark.parametrize(("name", "parameters"), EVERY)
+def test_large_blocks_of_low_rank_give_the_same_optimum(
+    name, parameters, surrogate, C, monkeypatch
+):
+    X, positive = two_clouds(120, 1400, 4, 6.0 if np.isinf(C) else 1.0, seed=3)
+    problem = FORMULATIONS[name].problem(positive, C, surrogate, **parameters)
+    gram = Gram(Kernel("linear"), X)
+    large = solve(problem, gram, tol=1e-7, random_state=0)
+    monkeypatch.setattr(rounds, "large_block", lambda state: 0)
+    small = solve(problem, gram, tol=1e-7, random_state=0)
+    assert large.status is small.status
+    if small.status is Status.CONVERGED:
+        assert large.certificate.dual == pytest.approx(small.certificate.dual, rel=1e-6)
+        assert large.n_iter <= small.n_iter
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_threads_do_not_change_the_optimum(kernel, monkeypatch):
     problem, gram = large_case("TauFPL", kernel, tau=0.05)
@@ -223,9 +295,7 @@ def test_max_iter_and_max_time_stop_with_an_honest_gap():
 
 def test_an_interrupt_keeps_the_point_and_a_later_fit_goes_on_from_it(monkeypatch):
     problem, gram = large_case("TauFPL", "rbf", tau=0.05)
-    from attop.solvers.exact import driver
-
-    choose, calls = driver.choose, []
+    choose, calls = rounds.choose, []
 
     def interrupted(*arguments):
         calls.append(arguments)
@@ -233,10 +303,10 @@ def test_an_interrupt_keeps_the_point_and_a_later_fit_goes_on_from_it(monkeypatc
             raise KeyboardInterrupt
         return choose(*arguments)
 
-    monkeypatch.setattr(driver, "choose", interrupted)
+    monkeypatch.setattr(rounds, "choose", interrupted)
     stopped = solve(problem, gram, tol=1e-9, random_state=0)
     assert stopped.status is Status.INTERRUPTED
-    monkeypatch.setattr(driver, "choose", choose)
+    monkeypatch.setattr(rounds, "choose", choose)
     resumed = solve(problem, gram, random_state=0, start=(stopped.alpha, stopped.beta))
     assert resumed.certificate.gap <= 1e-4
     assert resumed.history.dual[0] >= stopped.history.dual[0]

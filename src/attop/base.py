@@ -116,6 +116,10 @@ default="rbf"
         Iterations of the solver.
     history_ : History
         Time, primal value, dual value and gap along the way.
+    stats_ : dict
+        What the fit took: with the exact solver the kernel columns computed
+        (``"columns"``, those of a part of the samples counted as that part), pair moves
+        (``"steps"``) and the seconds of its stages.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -305,4 +309,5 @@ default="rbf"
         self.dual_gap_ = certificate.gap
         self.n_iter_ = solution.n_iter
         self.history_ = solution.history
+        self.stats_ = dict(solution.stats)
         self.status_ = final_status(gram, solution, self.support_, self.tol)

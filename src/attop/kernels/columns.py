@@ -97,12 +97,12 @@ class GaussianSource:
 class GramSource:
     """Any other kernel: blocks of the float64 kernel function, rounded for storage."""
 
-    def __init__(self, gram: Gram, dtype: np.dtype) -> None:
+    def __init__(self, gram: Gram, dtype: np.dtype, rows: NDArray[np.intp] | None = None) -> None:
         self.gram, self.dtype = gram, dtype
-        self.n_samples = gram.n_samples
-        self._all = np.arange(self.n_samples)
+        self._all = np.arange(gram.n_samples) if rows is None else rows
+        self.n_samples = len(self._all)
         if gram.kernel.name == "precomputed":
-            self.diagonal = np.diagonal(gram.X).astype(np.float64)
+            self.diagonal = np.diagonal(gram.X)[self._all].astype(np.float64)
         else:
             self.diagonal = np.concatenate(
                 [np.diagonal(gram.block(part, part)) for part in _parts(self._all, 64)]
@@ -112,16 +112,13 @@ class GramSource:
         """Write column ``rows[i]`` into ``out[i]``."""
         step = max(1, 2**24 // self.n_samples)
         for part in _parts(np.arange(len(rows)), step):
-            if self.gram.kernel.name == "precomputed":
-                out[part] = self.gram.X[rows[part]]
-            else:
-                out[part] = self.gram.block(rows[part], self._all)
+            out[part] = self.gram.block(self._all[rows[part]], self._all)
 
     def subset(self, rows):
         """The source restricted to `rows`."""
-        X = self.gram.X
-        X = X[np.ix_(rows, rows)] if self.gram.kernel.name == "precomputed" else X[rows]
-        return GramSource(Gram(self.gram.kernel, X), self.dtype)
+        if self.gram.kernel.name == "precomputed":
+            return GramSource(self.gram, self.dtype, self._all[rows])
+        return GramSource(Gram(self.gram.kernel, self.gram.X[rows]), self.dtype)
 
 
 class Samples:
@@ -167,8 +164,9 @@ def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:
     return GramSource(gram, dtype)
 
 
-#: Columns computed at once: matrix products reach their speed from there on.
-_BLOCK = 1024
+#: Columns computed at once: matrix products reach their speed from there on.  Long columns
+#: come in smaller blocks, which may have to be held besides the store.
+_BLOCK, _BLOCK_BYTES = 1024, 2**28
 
 
 class ColumnStore:
@@ -182,13 +180,27 @@ class ColumnStore:
         Budget.  At least 64 columns are kept whatever it says.
     workers : Workers
         Threads for the passes over columns.
+    part_of : (ColumnStore, ndarray), optional
+        The store of a larger matrix and the rows of which this one is the part: columns
+        known there are copied rather than computed.
     """
 
-    def __init__(self, source: ColumnSource, n_bytes: int, workers: Workers) -> None:
+    def __init__(
+        self,
+        source: ColumnSource,
+        n_bytes: int,
+        workers: Workers,
+        part_of: tuple[ColumnStore, NDArray[np.intp]] | None = None,
+    ) -> None:
         n = source.n_samples
-        wanted = int(n_bytes // max(1, n * source.dtype.itemsize))
+        self.column_bytes = max(1, n * source.dtype.itemsize)
+        wanted = int(n_bytes // self.column_bytes)
         self.source, self.workers = source, workers
+        self.n_bytes, self._part_of = n_bytes, part_of
+        self._step = max(64, min(_BLOCK, _BLOCK_BYTES // self.column_bytes))
         self.n_samples, self.diagonal = n, source.diagonal
+        #: Rank of the matrix where it is known to be low.
+        self.rank: int | None = None
         #: Relative error of a column's entries.
         self.precision = float(np.finfo(source.dtype).eps)
         self.capacity = min(n, max(64, wanted))
@@ -202,8 +214,14 @@ class ColumnStore:
         self.n_computed = 0
 
     def subset(self, rows: NDArray[np.intp]) -> ColumnStore:
-        """An empty store of the same budget for the matrix restricted to `rows`."""
-        return ColumnStore(self.source.subset(rows), self.buffer.nbytes, self.workers)
+        """An empty store for the matrix restricted to `rows`, in what is left of the budget."""
+        n_bytes = max(self.n_bytes - self.capacity * self.column_bytes, self.n_bytes // 8)
+        return ColumnStore(self.source.subset(rows), n_bytes, self.workers, (self, rows))
+
+    def leave(self, n_bytes: int) -> None:
+        """Leave so many bytes of the budget to the stores of parts; at most three quarters."""
+        kept = self.n_bytes - min(n_bytes, 3 * self.n_bytes // 4)
+        self.capacity = min(self.capacity, max(64, self._filled, kept // self.column_bytes))
 
     def close(self) -> None:
         """End the threads; the columns stay readable."""
@@ -226,26 +244,50 @@ class ColumnStore:
         present = self.slot_of_row[rows]
         self._last_use[present[present >= 0]] = self._clock
         missing = np.unique(rows[present < 0])
-        for part in _parts(missing, _BLOCK):
+        for part in _parts(missing, self._step):
             self._compute(part)
         return self.slot_of_row[rows]
 
     def _compute(self, rows) -> None:
+        known = self._known_in_whole(rows)
+        rows = np.concatenate([rows[~known], rows[known]])
         fresh = min(len(rows), self.capacity - self._filled)
         if fresh:
             slots = np.arange(self._filled, self._filled + fresh)
-            self.source.compute(rows[:fresh], self.buffer[slots[0] : slots[-1] + 1], self.workers)
+            self._fill(rows[:fresh], self.buffer[slots[0] : slots[-1] + 1])
             self._filled += fresh
             self._occupy(slots, rows[:fresh])
         if fresh < len(rows):
             rest = rows[fresh:]
-            slots = np.argpartition(self._last_use, len(rest) - 1)[: len(rest)]
+            slots = np.argpartition(self._last_use[: self._filled], len(rest) - 1)[: len(rest)]
             self.slot_of_row[self._row_of_slot[slots]] = -1
-            block = np.empty((len(rest), self.source.n_samples), dtype=self.source.dtype)
-            self.source.compute(rest, block, self.workers)
-            self.buffer[slots] = block
+            self.buffer[slots] = self._scratch(rest)
             self._occupy(slots, rest)
-        self.n_computed += len(rows)
+
+    def _known_in_whole(self, rows) -> NDArray[np.bool_]:
+        """Which of the columns can be copied from the store of the whole."""
+        if self._part_of is None:
+            return np.zeros(len(rows), dtype=bool)
+        whole, rows_in_whole = self._part_of
+        return whole.cached(rows_in_whole[rows])
+
+    def _fill(self, rows, out) -> None:
+        """Columns `rows` into `out`: first those to compute, then those known in the whole."""
+        known = self._known_in_whole(rows)
+        split = len(rows) - int(np.count_nonzero(known))
+        if split:
+            self.source.compute(rows[:split], out[:split], self.workers)
+            self.n_computed += split
+        if split < len(rows) and self._part_of is not None:
+            whole, rows_in_whole = self._part_of
+            slots = whole.slot_of_row[rows_in_whole[rows[split:]]]
+            compiled.gather(whole.buffer, slots, rows_in_whole, out[split:])
+
+    def _scratch(self, rows) -> NDArray[Any]:
+        """Columns outside the store; those known in the whole must be the last."""
+        block = np.empty((len(rows), self.n_samples), dtype=self.source.dtype)
+        self._fill(rows, block)
+        return block
 
     def _occupy(self, slots, rows) -> None:
         self._row_of_slot[slots] = rows
@@ -255,26 +297,32 @@ class ColumnStore:
     def add_columns(self, rows, weights, out: NDArray[np.float64]) -> None:
         """``out += sum_i weights[i] * column(rows[i])`` for columns in the store."""
         nonzero = weights != 0
-        if nonzero.any():
-            slots = self.slot_of_row[rows[nonzero]]
-            self.workers.over_rows(
-                compiled.add_columns,
-                self.source.n_samples,
-                self.buffer,
-                slots,
-                weights[nonzero],
-                out,
-            )
+        self._add(self.buffer, self.slot_of_row[rows[nonzero]], weights[nonzero], out)
+
+    def _add(self, columns, slots, weights, out) -> None:
+        if len(slots):
+            n = self.n_samples
+            self.workers.over_rows(compiled.add_columns, n, columns, slots, weights, out)
 
     def add_product(self, rows, weights, out: NDArray[np.float64]) -> None:
-        """The same for any number of columns, fetched block by block."""
-        step = min(_BLOCK, self.capacity)
+        """The same for any columns: those missing are computed, and kept while there is room."""
+        used = np.flatnonzero(weights)
+        rows, weights = np.asarray(rows)[used], weights[used]
         known = self.cached(rows)
-        # Cached columns first, before fetching others may push them out.
-        for group in (np.flatnonzero(known), np.flatnonzero(~known)):
-            for part in _parts(group, step):
+        self.fetch(rows[known])  # as used last, so that others give way first
+        self.add_columns(rows[known], weights[known], out)
+        # Columns of one product must not push each other out: next time all would miss.
+        room = self.capacity - len(np.unique(rows[known]))
+        rows, weights = rows[~known], weights[~known]
+        order = np.argsort(self._known_in_whole(rows), kind="stable")
+        for part in _parts(order, self._step):
+            if room >= len(part):
                 self.fetch(rows[part])
                 self.add_columns(rows[part], weights[part], out)
+            else:
+                block = self._scratch(rows[part])
+                self._add(block, np.arange(len(part)), weights[part], out)
+            room -= len(part)
 
     def submatrix(self, rows) -> NDArray[np.float64]:
         """Kernel matrix of `rows`, whose columns are in the store, in float64."""

@@ -34,6 +34,8 @@ class LinearStore:
         self.X, self.workers = X, workers
         self.n_samples = X.shape[0]
         self.capacity = self.n_samples
+        #: Rank of the kernel matrix, as far as the number of features tells.
+        self.rank = X.shape[1]
         self.n_computed = 0
         self.precision = np.finfo(np.float64).eps
         if sp.issparse(X):
@@ -47,6 +49,9 @@ class LinearStore:
         """The store of the samples at `rows`."""
         return LinearStore(self.X[rows], self.workers)
 
+    def leave(self, n_bytes: int) -> None:
+        """No memory is kept that parts could use."""
+
     def cached(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Every column is at hand."""
         return np.ones(len(rows), dtype=bool)
@@ -59,17 +64,28 @@ class LinearStore:
         nonzero = np.flatnonzero(weights)
         if len(nonzero) == 0:
             return
-        rows, weights = rows[nonzero], weights[nonzero]
-        vector = np.zeros(self.X.shape[1])
+        vector = self.combination(rows[nonzero], weights[nonzero])
         if sp.issparse(self.X):
             parts = self.X.data, self.X.indices, self.X.indptr
-            _sparse_sum(*parts, rows, weights, vector)
             self.workers.over_rows(_sparse_product, self.n_samples, *parts, vector, out)
         else:
-            _dense_sum(self.X, rows, weights, vector)
             self.workers.over_rows(_dense_product, self.n_samples, self.X, vector, out)
 
     add_product = add_columns
+
+    def combination(self, rows, weights) -> NDArray[np.float64]:
+        """``sum_i weights[i] * x(rows[i])``."""
+        vector = np.zeros(self.X.shape[1])
+        if sp.issparse(self.X):
+            _sparse_sum(self.X.data, self.X.indices, self.X.indptr, rows, weights, vector)
+        else:
+            _dense_sum(self.X, rows, weights, vector)
+        return vector
+
+    def features(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The samples at `rows`, dense."""
+        block = self.X[rows]
+        return (block.toarray() if sp.issparse(block) else block).astype(np.float64)
 
     def submatrix(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Kernel matrix of `rows`."""

@@ -1,9 +1,8 @@
-"""The rounds of the exact solver: choose a block, solve it, look at the gap, certify."""
+"""The exact solver: rounds until the gap is small, and then the referee."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,9 @@ from attop.kernels.functions import Gram
 from attop.kernels.linear import LinearStore
 from attop.objectives import Certificate
 from attop.problem import Problem
-from attop.solvers.exact import start as starts
-from attop.solvers.exact.state import State
-from attop.solvers.exact.working_set import NEW_COLUMNS, adapted, choose
-from attop.solvers.solution import HistoryRecorder, Solution, Status
-
-Store = ColumnStore | LinearStore
+from attop.solvers.exact.rounds import Limits, Rounds
+from attop.solvers.exact.state import State, Store
+from attop.solvers.solution import Solution, Status
 
 #: Up to so many samples the columns are kept in double precision.
 DOUBLE_UP_TO = 2048
@@ -27,28 +23,6 @@ DOUBLE_UP_TO = 2048
 DOUBLE_BELOW = 1e-5
 #: Bound on the error of scores, in units of the rounding of columns and of what they sum.
 SCORE_ERROR = 8.0
-#: From so many samples on, a subsample is solved first.
-SUBSAMPLE_FROM = 4096
-#: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
-DIVERGED = 1e9
-
-
-@dataclass
-class Limits:
-    """When to stop at the latest."""
-
-    max_iter: int
-    max_time: float | None
-    recorder: HistoryRecorder = field(default_factory=HistoryRecorder)
-    rounds: int = 0
-
-    def reached(self) -> Status | None:
-        """Which limit has been reached, if any."""
-        if 0 <= self.max_iter <= self.rounds:
-            return Status.MAX_ITER
-        if self.max_time is not None and self.recorder.elapsed >= self.max_time:
-            return Status.MAX_TIME
-        return None
 
 
 def solve(
@@ -99,7 +73,7 @@ def solve(
     computed_before = store.n_computed
     try:
         state = State(problem, store)
-        solver = _Rounds(state, limits, verbose)
+        solver = Rounds(state, limits, verbose)
         status = solver.begin(start, random_state)
         if status is None:
             status = solver.run(0.5 * tol)
@@ -114,10 +88,9 @@ def solve(
         history=limits.recorder.finish(),
         n_iter=limits.rounds,
         stats={
-            "columns": float(store.n_computed - computed_before),
-            "steps": float(solver.steps),
+            **solver.counts,
+            "columns": store.n_computed - computed_before + solver.counts["columns"],
             "support": float(np.count_nonzero(state.value)),
-            **solver.seconds,
         },
         certificate=certificate,
         scores=state.scores,
@@ -137,114 +110,15 @@ def open_columns(gram: Gram, tol: float = 1e-4, n_bytes: int = 2 * 10**9) -> Sto
     return ColumnStore(source, n_bytes, workers)
 
 
-class _Rounds:
-    """Rounds on one state until its gap, as the state sees it, is small enough."""
-
-    def __init__(self, state: State, limits: Limits, verbose: int) -> None:
-        self.state, self.limits, self.verbose = state, limits, verbose
-        self.steps = 0
-        self.seconds: dict[str, float] = {}
-        self.previous = np.empty(0, dtype=np.intp)
-        self.new_columns = NEW_COLUMNS
-
-    def begin(self, start, random_state) -> Status | None:
-        """Go to the starting point: the given one, that of a subsample, or a small one."""
-        state = self.state
-        n = state.store.n_samples
-        if start is not None:
-            state.set(*starts.feasible(state.problem, *start))
-            if state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
-                state.set(*starts.small(state.problem, random_state))
-        elif n >= SUBSAMPLE_FROM and starts.worth_subsampling(state.problem):
-            return self._begin_with_subsample(random_state)
-        else:
-            state.set(*starts.small(state.problem, random_state))
-        return None
-
-    def _begin_with_subsample(self, random_state) -> Status | None:
-        state = self.state
-        began = time.perf_counter()
-        part = starts.Subsample.draw(state.problem, random_state)
-        store = state.store.subset(part.rows)
-        small = State(part.problem, store)
-        small.set(*starts.small(part.problem, random_state))
-        rounds = _Rounds(small, Limits(-1, self.limits.max_time), 0)
-        status = rounds.run(1e-2)
-        self.seconds["seconds_subsample"] = time.perf_counter() - began
-        self.seconds["columns_subsample"] = float(store.n_computed)
-        starts.extend(part, small, state)
-        self.seconds["seconds_start"] = time.perf_counter() - began
-        return status if status in (Status.INTERRUPTED, Status.MAX_TIME) else None
-
-    def run(self, tol: float) -> Status:
-        """Rounds until the relative gap is at most `tol`."""
-        state, limits = self.state, self.limits
-        idle = 0
-        best_dual = -np.inf
-        hard_margin = not np.isfinite(state.problem.C)
-        try:
-            while True:
-                if hard_margin:
-                    state.rescale()
-                primal, dual, gap = state.objective()
-                limits.recorder.add(limits.rounds, primal, dual, gap)
-                self._report(primal, dual, gap)
-                if gap <= tol:
-                    return Status.CONVERGED
-                if hard_margin and self._diverged():
-                    return Status.UNBOUNDED
-                status = limits.reached()
-                if status is not None:
-                    return status
-                idle = 0 if dual > best_dual + 1e-12 * abs(best_dual) else idle + 1
-                best_dual = max(dual, best_dual)
-                if idle >= 5:
-                    return Status.STALLED
-                self._round(idle)
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED
-
-    def _round(self, idle: int) -> None:
-        began = time.perf_counter()
-        chosen, violation = choose(self.state, self.previous, self.new_columns)
-        fresh = chosen[~self.state.store.cached(self.state.rows[chosen])]
-        # After a round without progress the subproblem is solved more accurately.
-        tolerance = max(violation, 0.0) * 10.0 ** -(1 + 2 * idle)
-        self.steps += self.state.solve_block(chosen, tolerance)
-        self.previous = chosen
-        if len(fresh):
-            useful = np.count_nonzero(self.state.value[fresh]) / len(fresh)
-            self.new_columns = adapted(self.new_columns, useful)
-        self.limits.rounds += 1
-        self.seconds["seconds_rounds"] = (
-            self.seconds.get("seconds_rounds", 0.0) + time.perf_counter() - began
-        )
-
-    def _diverged(self) -> bool:
-        state = self.state
-        scale = max(float(np.max(state.store.diagonal)), 1.0)
-        return float(np.sum(state.alpha)) * scale > DIVERGED
-
-    def _report(self, primal: float, dual: float, gap: float) -> None:
-        if self.verbose:
-            print(
-                f"[attop] round {self.limits.rounds:4d}  {self.limits.recorder.elapsed:8.2f} s  "
-                f"primal {primal:.6g}  dual {dual:.6g}  gap {gap:.2e}  "
-                f"columns {self.state.store.n_computed}",
-                flush=True,
-            )
-
-
 def _certified(
-    solver: _Rounds, gram: Gram, tol: float, status: Status
+    solver: Rounds, gram: Gram, tol: float, status: Status
 ) -> tuple[Certificate, Status]:
     """The certificate of the final point; rounds go on where it disagrees with the solver."""
     state = solver.state
     for attempt in range(4):
         began = time.perf_counter()
         certificate = _certificate(state, gram)
-        spent = solver.seconds.get("seconds_certificate", 0.0)
-        solver.seconds["seconds_certificate"] = spent + time.perf_counter() - began
+        solver.counts["seconds_certificate"] += time.perf_counter() - began
         if certificate.certifies(tol) and status not in (Status.INTERRUPTED, Status.UNBOUNDED):
             return certificate, Status.CONVERGED
         if status not in (Status.CONVERGED, Status.STALLED) or attempt == 3:

@@ -3,7 +3,8 @@
 Pair moves need very many steps where the kernel matrix is ill-conditioned, as that of a
 linear kernel is.  An interior-point method needs some twenty factorisations of a matrix of
 the block's order, whatever the conditioning.  Its solution is rounded onto the bounds it
-approaches and handed back to the pair moves, which finish it.
+approaches and handed back to the pair moves, which finish it.  With a linear kernel of few
+features the matrix is of low rank, and much larger blocks can be solved.
 
 The variables are the values of the block and, where there is a cap, the cap ``u`` with the
 members outside the block that move with it::
@@ -17,14 +18,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 from threadpoolctl import ThreadpoolController
 
 from attop.problem import Family
 from attop.solvers.exact.block import Block, Group, Terms
+from attop.solvers.exact.hessians import Additions, DenseHessian, Hessian, LowRankHessian, Solve
 
 #: Iterations, and the complementarity (relative to the objective) to stop at.
 ITERATIONS, ENOUGH = 60, 1e-10
@@ -37,6 +40,28 @@ ONE_THREAD_BELOW = 4000
 Array = NDArray[np.float64]
 
 
+class Kernels(NamedTuple):
+    """The kernel matrix of the block's samples and the sum of the columns outside it.
+
+    Attributes
+    ----------
+    matrix : the kernel matrix, or None where `features` say it.
+    features : the samples themselves, where the kernel is linear and they are short.
+    outside : the sum of the samples of the group outside the block, with `features`.
+    """
+
+    matrix: Array | None
+    features: Array | None = None
+    outside: Array | None = None
+
+    def times(self, v: Array) -> Array:
+        """Kernel matrix times a vector."""
+        if self.features is not None:
+            return self.features @ (v @ self.features)
+        assert self.matrix is not None
+        return self.matrix @ v
+
+
 @dataclass
 class Quadratic:
     """The subproblem in the form above; ``x`` holds the block's values, then the cap if any.
@@ -45,7 +70,7 @@ class Quadratic:
     the cap bounds too, and `norm_price`, `norm_outside` belong to the norm of the betas.
     """
 
-    hessian: Array
+    hessian: Hessian
     gradient: Array
     equations: Array
     target: Array
@@ -59,24 +84,25 @@ class Quadratic:
 
     def slope(self, x: Array) -> Array:
         """Gradient of the objective to be minimised."""
-        slope = self.hessian @ (x - self.center) - self.gradient
+        slope = self.hessian.times(x - self.center) - self.gradient
         if self.norm_price:
             slope[self.betas] += self.norm_price * x[self.betas] / self._norm(x)
         return slope
 
-    def curvature(self, x: Array) -> Array:
-        """Its second derivative."""
-        matrix = self.hessian.copy()
-        if self.norm_price:
-            betas, norm = x[self.betas], self._norm(x)
-            part = np.eye(len(betas)) - np.outer(betas, betas) / norm**2
-            matrix[np.ix_(self.betas, self.betas)] += self.norm_price / norm * part
-        return matrix
+    def newton_solver(self, x: Array, own: Array, below: Array) -> Solve:
+        """Solver of systems with the second derivative and the weights of the bounds."""
+        if not self.norm_price:
+            return self.hessian.solver(Additions(own, self.betas, below, 0.0, below))
+        norm = self._norm(x)
+        own = own.copy()
+        own[self.betas] += self.norm_price / norm
+        pull, direction = self.norm_price / norm**3, x[self.betas]
+        return self.hessian.solver(Additions(own, self.betas, below, pull, direction))
 
     def value(self, x: Array) -> float:
         """The objective, less its value at the centre."""
         step = x - self.center
-        value = 0.5 * float(step @ self.hessian @ step) - float(self.gradient @ step)
+        value = 0.5 * float(step @ self.hessian.times(step)) - float(self.gradient @ step)
         if self.norm_price:
             value += self.norm_price * (self._norm(x) - self._norm(self.center))
         return value
@@ -92,48 +118,48 @@ def _blas() -> ThreadpoolController:
 
 
 def interior_point(
-    block: Block, group: Group, terms: Terms, family: Family, norm2_outside: float
+    block: Block,
+    kernels: Kernels,
+    group: Group,
+    terms: Terms,
+    family: Family,
+    norm2_outside: float,
 ) -> Group:
     """Solve the subproblem and round its solution; the block stays where that gains nothing."""
-    outside = _outside(block, group)
-    problem = _quadratic(block, outside, terms, family, norm2_outside, group.cap)
+    outside = _outside(block, kernels, group)
+    problem = _quadratic(block, kernels, outside, terms, family, norm2_outside, group.cap)
     # Overflow near the end is seen by the test for finiteness.
-    threads = 1 if len(block.value) < ONE_THREAD_BELOW else None
-    with _blas().limit(limits=threads, user_api="blas"), np.errstate(all="ignore"):
+    small = kernels.features is not None or len(block.value) < ONE_THREAD_BELOW
+    with _blas().limit(limits=1 if small else None, user_api="blas"), np.errstate(all="ignore"):
         x = _solve(problem)
     if x is None or not np.all(np.isfinite(x)):
         return group
     x = _rounded(problem, x, terms)
     if x is None or problem.value(x) >= 0.0:
         return group
-    return _accept(block, outside, terms, x, group)
+    return _accept(block, kernels, outside, terms, x, group)
 
 
-def _outside(block: Block, group: Group) -> tuple[Group, Array]:
+def _outside(block: Block, kernels: Kernels, group: Group) -> tuple[Group, Array]:
     """The group without its members inside the block, and the sum of its columns."""
-    inside = np.flatnonzero(block.member)
-    column = block.group_column - np.sum(block.kernel[inside], axis=0)
+    inside = block.member
+    column = block.group_column - kernels.times(inside.astype(np.float64))
     square = group.square - float(np.sum(column[inside] + block.group_column[inside]))
     score = group.score + float(np.sum(block.rate[inside]))
-    size = group.size - len(inside)
+    size = group.size - int(np.count_nonzero(inside))
     return Group(group.cap, size, max(square, 0.0), score, group.floor), column
 
 
-def _quadratic(block, outside, terms, family, norm2_outside, cap) -> Quadratic:
+def _quadratic(block, kernels, outside, terms, family, norm2_outside, cap) -> Quadratic:
     group, column = outside
     n, b = terms.n_alphas, len(block.value)
     signs = np.where(np.arange(b) < n, 1.0, -1.0)
     value = np.where(block.member, cap, block.value)
-    hessian = block.kernel * np.outer(signs, signs)
-    hessian = 0.5 * (hessian + hessian.T)
-    hessian[np.arange(n), np.arange(n)] += terms.alpha_curvature
     gradient, equations = signs * block.rate, signs[None, :]
     lower, upper = np.zeros(b), np.where(signs > 0.0, terms.alpha_max, np.inf)
     capped = bool(np.isfinite(cap))
     if capped:
         tied = family == Family.TIED_CAP
-        cross = -signs * column
-        hessian = np.block([[hessian, cross[:, None]], [cross[None, :], group.square]])
         gradient = np.append(gradient, group.score - (0.0 if tied else terms.price))
         equations = np.append(equations, [[-float(group.size)]], axis=1)
         if tied:
@@ -141,12 +167,9 @@ def _quadratic(block, outside, terms, family, norm2_outside, cap) -> Quadratic:
             equations = np.vstack([equations, alphas])
         lower, upper = np.append(lower, group.floor), np.append(upper, np.inf)
         value = np.append(value, cap)
-    # The stored kernel may lack a constant, and then be indefinite; on the first equation,
-    # the sum of all signed variables, a constant changes nothing.
-    hessian = hessian + np.outer(equations[0], equations[0])
     norm = family == Family.NORM
     return Quadratic(
-        hessian=hessian,
+        hessian=_hessian(kernels, signs, terms, equations[0], column, group.square),
         gradient=gradient,
         equations=equations,
         target=equations @ value,
@@ -158,6 +181,26 @@ def _quadratic(block, outside, terms, family, norm2_outside, cap) -> Quadratic:
         norm_outside=norm2_outside,
         center=value,
     )
+
+
+def _hessian(kernels: Kernels, signs, terms: Terms, balance, column, square) -> Hessian:
+    """``|w|^2 / 2`` and the penalty on the alphas; the cap is there if `balance` has it."""
+    capped = len(balance) > len(signs)
+    curvature = np.zeros(len(balance))
+    curvature[: terms.n_alphas] = terms.alpha_curvature
+    if kernels.features is not None:
+        of_cap = -kernels.outside if capped and kernels.outside is not None else None
+        return LowRankHessian(signs, kernels.features, of_cap, curvature)
+    matrix = kernels.matrix * np.outer(signs, signs)
+    matrix = 0.5 * (matrix + matrix.T)
+    if capped:
+        cross = -signs * column
+        matrix = np.block([[matrix, cross[:, None]], [cross[None, :], square]])
+    matrix[np.diag_indices_from(matrix)] += curvature
+    # The stored kernel may lack a constant, and then be indefinite; on the balance of all
+    # signed variables a constant changes nothing.
+    matrix += np.outer(balance, balance)
+    return DenseHessian(matrix)
 
 
 class _Bounds:
@@ -189,18 +232,12 @@ class _Bounds:
             out[-1] += np.sum(z[n + k :])
         return out
 
-    def add_squares(self, matrix: Array, weights: Array) -> None:
-        """Add ``G' diag(weights) G`` to the matrix, G being `apply`."""
+    def split(self, weights: Array) -> tuple[Array, Array]:
+        """The terms of ``G' diag(weights) G``, G being `apply`: without the cap, and of the cap."""
         n, k = len(self.problem.lower), len(self.upper)
-        every = np.arange(n)
-        matrix[every, every] += weights[:n]
-        matrix[self.upper, self.upper] += weights[n : n + k]
-        if len(self.below):
-            part = weights[n + k :]
-            matrix[self.below, self.below] += part
-            matrix[self.below, -1] -= part
-            matrix[-1, self.below] -= part
-            matrix[-1, -1] += np.sum(part)
+        own = weights[:n].copy()
+        own[self.upper] += weights[n : n + k]
+        return own, weights[n + k :]
 
 
 class _Newton:
@@ -211,17 +248,14 @@ class _Newton:
         self.bounds, self.A, self.z, self.s = bounds, A, z, s
         self.dual = problem.slope(x) - bounds.transpose(z) - A.T @ y
         self.primal = A @ x - problem.target
-        matrix = problem.curvature(x)
-        bounds.add_squares(matrix, z / s)
-        matrix[np.diag_indices_from(matrix)] += 1e-14 * np.max(np.abs(np.diag(matrix)))
-        self.factor = cho_factor(matrix, lower=True, check_finite=False, overwrite_a=True)
-        self.across = cho_solve(self.factor, A.T, check_finite=False)
+        self.solve = problem.newton_solver(x, *bounds.split(z / s))
+        self.across = self.solve(A.T)
 
     def step(self, complement) -> tuple[Array, Array, Array, Array]:
         """Changes of x, y, s and z that aim at ``s z = complement``."""
         z, s = self.z, self.s
         right = -self.dual + self.bounds.transpose((complement - z * s) / s)
-        direct = cho_solve(self.factor, right, check_finite=False)
+        direct = self.solve(right)
         dy = np.linalg.solve(self.A @ self.across, -self.primal - self.A @ direct)
         dx = direct + self.across @ dy
         ds = self.bounds.apply(dx)
@@ -313,11 +347,11 @@ def _spread(values: Array, which: NDArray[np.intp], amount: float, top: float) -
     total = float(np.sum(room))
     if len(which) == 0 or abs(amount) > 0.5 * total:
         return False
-    values[which] += amount * room / total
+    values[which] += amount * (room / total)
     return True
 
 
-def _accept(block: Block, outside, terms: Terms, x: Array, group: Group) -> Group:
+def _accept(block: Block, kernels: Kernels, outside, terms: Terms, x, group: Group) -> Group:
     """Put the solution into the block: values, rates, rooms, membership."""
     rest, column = outside
     n, b = terms.n_alphas, len(block.value)
@@ -326,14 +360,14 @@ def _accept(block: Block, outside, terms: Terms, x: Array, group: Group) -> Grou
     rise = cap - group.cap if capped else 0.0
     before = np.where(block.member, group.cap, block.value)
     signed = np.where(np.arange(b) < n, 1.0, -1.0) * (x[:b] - before)
-    block.rate[:] -= block.kernel @ signed - rise * column
+    block.rate[:] -= kernels.times(signed) - rise * column
     block.rate[:n] -= terms.alpha_curvature * signed[:n]
     block.value[:] = x[:b]
     block.member[:] = False
     if capped:
         block.member[n:] = block.value[n:] >= cap
     inside = np.flatnonzero(block.member)
-    block.group_column[:] = column + np.sum(block.kernel[inside], axis=0)
+    block.group_column[:] = column + kernels.times(block.member.astype(np.float64))
     square = rest.square + float(np.sum(column[inside] + block.group_column[inside]))
     score = rest.score + float(signed @ column) - rise * rest.square
     score -= float(np.sum(block.rate[inside]))

@@ -7,22 +7,19 @@ variables; large ones with the solution of a subsample, carried over to all samp
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from attop import objectives
 from attop.problem import Family, Problem
+from attop.solvers.exact.parts import SHARE, Part
 from attop.solvers.exact.state import State
 
 Point = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 #: Variables of each class in a small start.
 FEW = 16
-#: Share of the samples in the subsample.
-SHARE = 8
 
 
 def small(problem: Problem, random_state) -> Point:
@@ -100,64 +97,16 @@ def worth_subsampling(problem: Problem) -> bool:
     return enough and not _zero_is_optimal(problem)
 
 
-class Subsample(NamedTuple):
-    """A stratified part of a problem.
+def extended(part: Part, solved: State, problem: Problem, scores: NDArray[np.float64]) -> Point:
+    """The solution of a subsample carried over to all samples, by the scores it gives them.
 
-    Attributes
-    ----------
-    problem : Problem
-        The problem on the part, rows counted within it.
-    rows : ndarray
-        The part's rows in the whole.
-    alphas, betas : ndarray
-        The part's dual variables in the whole problem.
+    Positives below the margin start at their bound; competitors above the level join the betas.
     """
-
-    problem: Problem
-    rows: NDArray[np.intp]
-    alphas: NDArray[np.intp]
-    betas: NDArray[np.intp]
-
-    @classmethod
-    def draw(cls, problem: Problem, random_state) -> Subsample:
-        """Draw one eighth of the positives and of the other samples."""
-        rng = check_random_state(random_state)
-        p, m = len(problem.positives), len(problem.competitors)
-        rows = np.union1d(problem.positives, problem.competitors)
-        others = np.setdiff1d(rows, problem.positives, assume_unique=True)
-        part = [
-            rng.choice(group, max(1, len(group) // SHARE), replace=False)
-            for group in (problem.positives, others)
-        ]
-        rows = np.sort(np.concatenate(part))
-        alphas = np.flatnonzero(np.isin(problem.positives, rows))
-        betas = np.flatnonzero(np.isin(problem.competitors, rows))
-        K = problem.K
-        if K > 1 and K > 0.001 * m:  # a share of the competitors rather than a fixed number
-            K = max(1, round(K * len(betas) / m))
-        smaller = problem._replace(
-            positives=np.searchsorted(rows, problem.positives[alphas]),
-            competitors=np.searchsorted(rows, problem.competitors[betas]),
-            C=problem.C * p / len(alphas),
-            K=min(K, len(betas)),
-        )
-        return cls(smaller, rows, alphas, betas)
-
-
-def extend(part: Subsample, solved: State, whole: State) -> None:
-    """Carry the solution of a subsample over to all samples.
-
-    The whole is scored by the part's support vectors.  Positives below the margin start
-    at their bound; competitors above the level join the betas.
-    """
-    problem = whole.problem
-    p, m = len(problem.positives), len(problem.competitors)
-    alpha, beta = np.zeros(p), np.zeros(m)
+    alpha = np.zeros(len(problem.positives))
     ratio = part.problem.C / problem.C if np.isfinite(problem.C) else 1.0
     alpha[part.alphas] = np.minimum(solved.alpha, problem.alpha_max)
-    scores = _scores_by(part, solved, whole)
     t = objectives.threshold(part.problem, solved.scores)
-    new = np.ones(p, dtype=bool)
+    new = np.ones(len(alpha), dtype=bool)
     new[part.alphas] = False
     if np.isfinite(problem.alpha_max):
         below = scores[problem.positives] < 1.0 + t
@@ -168,12 +117,10 @@ def extend(part: Subsample, solved: State, whole: State) -> None:
         alpha[new] = 2.0 * problem.C * loss[new]
     weights = _beta_weights(part, solved, problem, scores)
     total, other = float(np.sum(alpha)), float(np.sum(weights))
-    beta = weights * (total / other)
-    whole.set(*feasible(problem, alpha, beta))
-    whole.rescale()
+    return feasible(problem, alpha, weights * (total / other))
 
 
-def _scores_by(part: Subsample, solved: State, whole: State) -> NDArray[np.float64]:
+def scores_by(part: Part, solved: State, whole: State) -> NDArray[np.float64]:
     """Scores of all samples by the support vectors of the part."""
     support = np.flatnonzero(solved.value)
     rows = part.rows[solved.rows[support]]

@@ -10,7 +10,11 @@ from attop.kernels.columns import ColumnStore
 from attop.kernels.linear import LinearStore
 from attop.problem import Family, Problem
 from attop.solvers.exact.block import Block, Group, Terms
+from attop.solvers.exact.interior import Kernels, interior_point
+from attop.solvers.exact.parts import Part
 from attop.solvers.exact.subproblem import solve_subproblem
+
+Store = ColumnStore | LinearStore
 
 
 class State:
@@ -30,9 +34,11 @@ class State:
         Which variables are betas at the cap.
     group_column : ndarray of shape (n_samples,)
         Sum of the kernel columns of the members.
+    computed_before : int
+        Columns that the store had computed before this state was made.
     """
 
-    def __init__(self, problem: Problem, store: ColumnStore | LinearStore) -> None:
+    def __init__(self, problem: Problem, store: Store) -> None:
         self.problem, self.store = problem, store
         self.n_alphas = len(problem.positives)
         self.rows = np.concatenate([problem.positives, problem.competitors])
@@ -46,6 +52,7 @@ class State:
         self.tied = problem.family == Family.TIED_CAP and problem.K > 1
         self.capped = self.tied or problem.family == Family.PRICED_CAP
         self.cap = 0.0 if self.capped else np.inf
+        self.computed_before = store.n_computed
 
     @property
     def alpha(self) -> NDArray[np.float64]:
@@ -72,6 +79,23 @@ class State:
         others = np.flatnonzero((self.value != 0.0) & ~self.member)
         weights = self.signs[others] * self.value[others]
         self.store.add_product(self.rows[others], weights, self.scores)
+
+    def restricted(self, part: Part, store: Store) -> State:
+        """The same point as one of a part that has all its variables that are not zero."""
+        small = State(part.problem, store)
+        chosen = self._variables(part)
+        small.value[:], small.member[:] = self.value[chosen], self.member[chosen]
+        small.scores[:] = self.scores[part.rows]
+        small.group_column[:] = self.group_column[part.rows]
+        small.cap = self.cap
+        return small
+
+    def follow(self, part: Part, small: State) -> None:
+        """Go where the part went."""
+        self._move(self._variables(part), small.value, small.member, small.cap)
+
+    def _variables(self, part: Part) -> NDArray[np.intp]:
+        return np.concatenate([part.alphas, self.n_alphas + part.betas])
 
     def _find_members(self) -> None:
         close = ~self.is_alpha & (self.value >= self.cap * (1.0 - 1e-10))
@@ -152,26 +176,46 @@ class State:
     def solve_block(self, chosen: NDArray[np.intp], tolerance: float) -> int:
         """Solve the subproblem on the variables `chosen`, in increasing order, and go there."""
         self.store.fetch(self.rows[chosen])
-        block = self._block(chosen)
+        block = self._block(chosen, self.store.submatrix(self.rows[chosen]))
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
-        outside = 0.0
-        if self.problem.family == Family.NORM:
-            squares = self.beta**2
-            squares[chosen[terms.n_alphas :] - self.n_alphas] = 0.0
-            outside = float(np.sum(squares))
+        norm2 = self._norm2_outside(chosen)
         group, steps = solve_subproblem(
-            block, self._group(chosen), terms, self.problem.family, outside, tolerance
+            block, self._group(chosen), terms, self.problem.family, norm2, tolerance
         )
-        self._accept(chosen, block, group.cap)
+        self._move(chosen, block.value, block.member, group.cap)
         return steps
 
-    def _block(self, chosen: NDArray[np.intp]) -> Block:
+    def solve_large_block(self, chosen: NDArray[np.intp]) -> None:
+        """The same for a kernel of low rank, by the interior-point method alone."""
+        assert isinstance(self.store, LinearStore)
+        block = self._block(chosen, np.empty((0, 0)))
+        terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
+        outside = self.member.copy()
+        outside[chosen] = False
+        rows = self.rows[outside]
+        kernels = Kernels(
+            matrix=None,
+            features=self.store.features(self.rows[chosen]),
+            outside=self.store.combination(rows, np.ones(len(rows))),
+        )
+        family, norm2 = self.problem.family, self._norm2_outside(chosen)
+        group = interior_point(block, kernels, self._group(chosen), terms, family, norm2)
+        self._move(chosen, block.value, block.member, group.cap)
+
+    def _norm2_outside(self, chosen: NDArray[np.intp]) -> float:
+        """``|beta|^2`` of the betas that are not among `chosen`."""
+        squares = self.value**2
+        squares[: self.n_alphas] = 0.0
+        squares[chosen] = 0.0
+        return float(np.sum(squares))
+
+    def _block(self, chosen: NDArray[np.intp], kernel: NDArray[np.float64]) -> Block:
         """The variables `chosen` as the subproblem sees them."""
         rows, value, member = self.rows[chosen], self.value[chosen], self.member[chosen]
         is_alpha = self.is_alpha[chosen]
         below = np.where(is_alpha, value, np.where(member, 0.0, self.cap - value))
         return Block(
-            kernel=self.store.submatrix(rows),
+            kernel=kernel,
             diagonal=self.store.diagonal[rows],
             value=value,
             rate=self.rates()[chosen],
@@ -194,19 +238,27 @@ class State:
         square = float(np.sum(self.group_column[members]))
         return Group(float(self.cap), len(members), square, score, floor)
 
-    def _accept(self, chosen: NDArray[np.intp], block: Block, cap: float) -> None:
-        """Take the solution of the subproblem: values, cap, scores, group."""
+    def _move(self, chosen: NDArray[np.intp], value, member, cap: float) -> None:
+        """Go to other values of the variables `chosen`, with scores and group.
+
+        Members are at the new cap, whatever their `value` says.
+        """
         rows, was_member = self.rows[chosen], self.member[chosen]
         rise = cap - self.cap if self.capped else 0.0
-        value = np.where(block.member, cap, block.value)
+        value = np.where(member, cap, value)
         weights = self.signs[chosen] * (value - self.value[chosen])
         if rise:
-            # Members outside the block move with the cap: the group's column less its part inside.
+            # All members move with the cap by the group's column.
             weights[was_member] += rise
             self.scores -= rise * self.group_column
-        self.value[chosen], self.member[chosen], self.cap = value, block.member, cap
+        self.value[chosen], self.member[chosen], self.cap = value, member, cap
         if self.capped:
             self.value[self.member] = cap
-            change = block.member.astype(np.float64) - was_member
-            self.store.add_columns(rows, change, self.group_column)
-        self.store.add_columns(rows, weights, self.scores)
+            # Those that join or leave the group bring or take a column at the cap with them.
+            change = member.astype(np.float64) - was_member
+            columns = np.zeros(len(self.scores))
+            self.store.add_product(rows, change, columns)
+            self.group_column += columns
+            self.scores -= cap * columns
+            weights += cap * change
+        self.store.add_product(rows, weights, self.scores)

@@ -6,7 +6,7 @@ import numpy as np
 
 from attop.problem import Family
 from attop.solvers.exact.block import Block, Group, Terms
-from attop.solvers.exact.interior import interior_point
+from attop.solvers.exact.interior import Kernels, interior_point
 from attop.solvers.exact.norm import solve_norm
 from attop.solvers.exact.pairs import solve_pairs
 from attop.solvers.exact.tied import solve_tied
@@ -46,6 +46,7 @@ def solve_subproblem(
     # As many pair moves (each O(b)) as cost what the interior-point method (O(b^3)) would.
     budget = 200 + 4 * len(block.value) + len(block.value) ** 2 // 60
     total = 0
+    kernels = Kernels(block.kernel)
     for _ in range(TURNS):
         if family == Family.NORM:
             steps, violation = solve_norm(block, norm2_outside, terms, tolerance, budget)
@@ -56,5 +57,5 @@ def solve_subproblem(
         total += steps
         if violation <= tolerance or steps < budget:
             break
-        group = interior_point(block, group, terms, family, norm2_outside)
+        group = interior_point(block, kernels, group, terms, family, norm2_outside)
     return group, total

@@ -13,6 +13,9 @@ from attop.solvers.exact.state import State
 VIOLATORS = 512
 #: Of these, at first at most so many whose columns must be computed; bounds of that number.
 NEW_COLUMNS, LEAST_NEW, MOST_NEW = 256, 96, 512
+#: Blocks of low rank have so many variables, or more where more are free, as long as their
+#: features take no more numbers and their products no more operations than this.
+LARGE, NUMBERS, OPERATIONS = 16384, 2**24, 2e9
 #: Free variables with a column at hand that join; without them rounds multiply.
 FREE = 2048
 
@@ -82,6 +85,28 @@ def choose(
     merged = np.concatenate([chosen, known])
     _, first = np.unique(merged, return_index=True)
     return np.sort(merged[np.sort(first)][:limit]), violation
+
+
+def large_block(state: State) -> int:
+    """Size of a block that the rank of the kernel makes cheap; 0 where it does not."""
+    rank = state.store.rank
+    if rank is None:
+        return 0
+    most = int(min(NUMBERS / rank, OPERATIONS / rank**2))
+    if most < 4 * rank or most <= VIOLATORS:
+        return 0
+    n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in _kinds(state))
+    return min(max(LARGE, 2 * n_free), most, len(state.rows))
+
+
+def choose_large(state: State, size: int) -> NDArray[np.intp]:
+    """The variables of a large block: violators, free ones, and those nearest to being either."""
+    slack = []
+    for kind in _kinds(state):
+        distance = kind.rates - kind.level
+        # What sits at a bound may stay there as far as the level is on the right side.
+        slack.append(np.select([~kind.rises, ~kind.falls], [distance, -distance], -np.inf))
+    return np.sort(_largest(-np.concatenate(slack), size))
 
 
 def adapted(new_columns: int, useful: float) -> int:

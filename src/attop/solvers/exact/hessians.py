@@ -1,0 +1,169 @@
+"""The quadratic form of a subproblem for the interior-point method: dense, or of low rank.
+
+Its variables are those of the block and, where there is a cap, the cap.  Every Newton step
+solves a system with ::
+
+    H + diag(own) + sum_j below_j (e_cap - e_j)(e_cap - e_j)' [ - pull p p' ]
+
+where ``own`` and ``below`` come from the bounds and the bracket from the norm of the betas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+Array = NDArray[np.float64]
+Solve = Callable[[Array], Array]
+
+
+class Additions(NamedTuple):
+    """What the bounds and the norm add to the quadratic form at one point.
+
+    Attributes
+    ----------
+    own : what each variable adds to its own diagonal entry.
+    betas : the variables bounded by the cap, or held together by the norm.
+    below : weight of each of them in the bound by the cap; empty where there is none.
+    pull, direction : the term taken away for the norm: ``pull p p'`` over the betas.
+    """
+
+    own: Array
+    betas: NDArray[np.intp]
+    below: Array
+    pull: float
+    direction: Array
+
+
+class Hessian(Protocol):
+    """A positive semi-definite quadratic form."""
+
+    def times(self, x: Array) -> Array:
+        """``H x``."""
+        ...
+
+    def solver(self, added: Additions) -> Solve:
+        """A function that solves systems with ``H`` and the additions, one or many at once."""
+        ...
+
+
+class DenseHessian:
+    """A matrix."""
+
+    def __init__(self, matrix: Array) -> None:
+        self.matrix = matrix
+
+    def times(self, x: Array) -> Array:
+        """``H x``."""
+        return self.matrix @ x
+
+    def solver(self, added: Additions) -> Solve:
+        """Factorise the sum."""
+        matrix = self.matrix.copy()
+        every, betas = np.arange(len(matrix)), added.betas
+        matrix[every, every] += added.own
+        if len(added.below):
+            matrix[betas, betas] += added.below
+            matrix[betas, -1] -= added.below
+            matrix[-1, betas] -= added.below
+            matrix[-1, -1] += np.sum(added.below)
+        if added.pull:
+            outer = np.outer(added.direction, added.direction)
+            matrix[np.ix_(betas, betas)] -= added.pull * outer
+        matrix[every, every] += 1e-14 * np.max(np.abs(np.diag(matrix)))
+        factor = cho_factor(matrix, lower=True, check_finite=False, overwrite_a=True)
+        return lambda right: cho_solve(factor, right, check_finite=False)
+
+
+class LowRankHessian:
+    """``F F' + diag(curvature)`` with few columns in ``F``: what a linear kernel has.
+
+    Parameters
+    ----------
+    signs, features : ndarray of shape (n_variables,) and (n_variables, rank)
+        ``F`` is the features times the signs.
+    of_cap : ndarray of shape (rank,) or None
+        The last row of ``F`` where there is a cap, the last variable then.
+    curvature : ndarray
+        The diagonal, that of the cap included.
+    """
+
+    def __init__(self, signs: Array, features: Array, of_cap: Array | None, curvature) -> None:
+        self.signs, self.features, self.of_cap = signs, features, of_cap
+        self.curvature = curvature
+        self._scaled = np.empty_like(features)
+
+    def times(self, x: Array) -> Array:
+        """``H x``."""
+        n = len(self.signs)
+        inner = self._down(x[:n])
+        if self.of_cap is None:
+            return self._up(inner) + self.curvature * x
+        inner += x[-1] * self.of_cap
+        return np.append(self._up(inner), self.of_cap @ inner) + self.curvature * x
+
+    def _down(self, x: Array) -> Array:
+        """``F' x`` without the cap."""
+        return ((self.signs * x.T) @ self.features).T
+
+    def _up(self, inner: Array) -> Array:
+        """``F inner`` without the cap."""
+        return (self.signs * (self.features @ inner).T).T
+
+    def solver(self, added: Additions) -> Solve:
+        """Eliminate the variables by their diagonal; a system of the order of the rank is left."""
+        n = len(self.signs)
+        diagonal = (self.curvature + added.own)[:n]
+        alone = diagonal[added.betas]
+        if self.of_cap is not None:
+            diagonal[added.betas] += added.below
+        np.divide(self.features, diagonal[:, None], out=self._scaled)
+        inner = self.features.T @ self._scaled
+        inner[np.diag_indices_from(inner)] += 1.0
+        factor = cho_factor(inner, lower=True, check_finite=False)
+
+        def solve(right: Array) -> Array:
+            direct = (right.T / diagonal).T
+            inside = cho_solve(factor, self._down(direct), check_finite=False)
+            return direct - (self._up(inside).T / diagonal).T
+
+        if self.of_cap is None:
+            return _pulled(solve, added, n) if added.pull else solve
+        weights = np.zeros(n)
+        weights[added.betas] = added.below
+        # What is left for the cap, as a sum of positive terms, so that no digits are lost.
+        left = float(np.sum(added.below * alone / diagonal[added.betas]))
+        inner_cap = self.of_cap + self._down(weights / diagonal)
+        left += float(inner_cap @ cho_solve(factor, inner_cap, check_finite=False))
+        left += float(self.curvature[-1] + added.own[-1])
+        return _bordered(solve, self._up(self.of_cap) - weights, left)
+
+
+def _bordered(solve: Solve, border: Array, left: float) -> Solve:
+    """Solve with one more variable, coupled by `border`, of which the others leave `left`."""
+    across = solve(border)
+
+    def solve_bordered(right: Array) -> Array:
+        plain = solve(right[:-1])
+        last = (right[-1] - border @ plain) / left
+        return np.concatenate([plain - np.multiply.outer(across, last), [last]])
+
+    return solve_bordered
+
+
+def _pulled(solve: Solve, added: Additions, n: int) -> Solve:
+    """Solve with ``pull p p'`` taken away."""
+    pulled = np.zeros(n)
+    pulled[added.betas] = added.direction
+    across = solve(pulled)
+    scale = added.pull / (1.0 - added.pull * float(pulled @ across))
+
+    def solve_pulled(right: Array) -> Array:
+        plain = solve(right)
+        return plain + np.multiply.outer(across, scale * (pulled @ plain))
+
+    return solve_pulled

@@ -1,0 +1,222 @@
+"""The rounds of the exact solver, on all samples or on a part of them."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from attop.solvers.exact import parts
+from attop.solvers.exact import start as starts
+from attop.solvers.exact.state import State, Store
+from attop.solvers.exact.working_set import (
+    NEW_COLUMNS,
+    adapted,
+    choose,
+    choose_large,
+    large_block,
+)
+from attop.solvers.solution import HistoryRecorder, Status
+
+#: From so many samples on, a subsample is solved first, and then the active part.
+PARTS_FROM = 4096
+#: An active part must be so many times smaller than the whole: its columns are computed twice.
+SMALLER = 4
+#: Relative gaps to which the subsample is solved, the first active part, and further ones,
+#: relative to that of the whole.
+ROUGHLY, FIRST, FURTHER = 1e-2, 1e-3, 0.1
+#: The active part is expected to have so many times the support vectors of the subsample.
+GROWTH = 5
+#: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
+DIVERGED = 1e9
+
+
+@dataclass
+class Limits:
+    """When to stop at the latest."""
+
+    max_iter: int
+    max_time: float | None
+    recorder: HistoryRecorder = field(default_factory=HistoryRecorder)
+    rounds: int = 0
+
+    def reached(self) -> Status | None:
+        """Which limit has been reached, if any."""
+        if 0 <= self.max_iter <= self.rounds:
+            return Status.MAX_ITER
+        if self.max_time is not None and self.recorder.elapsed >= self.max_time:
+            return Status.MAX_TIME
+        return None
+
+
+class Rounds:
+    """Rounds on one state until its gap, as the state sees it, is small enough.
+
+    Attributes
+    ----------
+    counts : dict
+        Pair moves (``steps``), kernel columns computed for parts (``columns``, in units of
+        columns of this state), and the seconds spent.
+    """
+
+    def __init__(self, state: State, limits: Limits, verbose: int, nested: bool = False) -> None:
+        self.state, self.limits, self.verbose, self.nested = state, limits, verbose, nested
+        self.counts: dict[str, float] = defaultdict(float)
+        self.previous = np.empty(0, dtype=np.intp)
+        self.active: tuple[parts.Part, Store] | None = None
+        self.new_columns = NEW_COLUMNS
+
+    def begin(self, start, random_state) -> Status | None:
+        """Go to the starting point: the given one, that of a subsample, or a small one.
+
+        Returns a status where there is nothing left to do.
+        """
+        state = self.state
+        if start is not None:
+            state.set(*starts.feasible(state.problem, *start))
+            if state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
+                state.set(*starts.small(state.problem, random_state))
+        elif state.store.n_samples >= PARTS_FROM and starts.worth_subsampling(state.problem):
+            return self._begin_with_subsample(random_state)
+        else:
+            state.set(*starts.small(state.problem, random_state))
+        return None
+
+    def _begin_with_subsample(self, random_state) -> Status | None:
+        """Solve a subsample, score all samples by it, and solve those that it finds active."""
+        state = self.state
+        began = time.perf_counter()
+        part = parts.subsample(state.problem, random_state)
+        small = State(part.problem, state.store.subset(part.rows))
+        nested = self._nested(small)
+        status = nested.begin(None, random_state) or nested.run(ROUGHLY)
+        self._count(nested)
+        self.counts["seconds_subsample"] += time.perf_counter() - began
+        # Columns as long as the active part, for a part of its samples, need memory as well.
+        expected = GROWTH * np.count_nonzero(small.value)
+        state.store.leave(4 * int(expected) ** 2)
+        scores = starts.scores_by(part, small, state)
+        alpha, beta = starts.extended(part, small, state.problem, scores)
+        active = self._active_part(scores, alpha, beta)
+        if active is not None:
+            part, store = active
+            small = State(part.problem, store)
+            small.set(alpha[part.alphas], beta[part.betas])
+            small.rescale()
+            if status is Status.CONVERGED:
+                status = self._solve_active(part, small, FIRST)
+            else:
+                state.follow(part, small)
+        else:
+            state.set(alpha, beta)
+            state.rescale()
+        self.counts["seconds_start"] += time.perf_counter() - began
+        return status if status in (Status.INTERRUPTED, Status.MAX_TIME) else None
+
+    def run(self, tol: float) -> Status:
+        """Rounds until the relative gap is at most `tol`."""
+        idle = 0
+        best_dual = -np.inf
+        hard_margin = not np.isfinite(self.state.problem.C)
+        try:
+            while True:
+                if hard_margin:
+                    self.state.rescale()
+                primal, dual, gap = self.state.objective()
+                self._report(primal, dual, gap)
+                if gap <= tol:
+                    return Status.CONVERGED
+                if hard_margin and self._diverged():
+                    return Status.UNBOUNDED
+                status = self.limits.reached()
+                if status is not None:
+                    return status
+                idle = 0 if dual - best_dual > 1e-12 * abs(dual) else idle + 1
+                best_dual = max(dual, best_dual)
+                if idle >= 5:
+                    return Status.STALLED
+                self._advance(idle, max(0.5 * tol, FURTHER * min(gap, 1.0)))
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+
+    def _advance(self, idle: int, tol: float) -> None:
+        """One round; after progress, as many as it takes to solve the active part to `tol`."""
+        state = self.state
+        active = None
+        if not (idle or self.nested or state.store.n_samples < PARTS_FROM):
+            active = self._active_part(state.scores, state.alpha, state.beta)
+        if active is not None:
+            small = state.restricted(*active)
+            if self._solve_active(active[0], small, tol) is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            return
+        size = 0 if idle else large_block(state)
+        if size:
+            state.solve_large_block(choose_large(state, size))
+            self.limits.rounds += 1
+        else:
+            self._round(idle)
+
+    def _active_part(self, scores, alpha, beta) -> tuple[parts.Part, Store] | None:
+        """The active part and its columns, if they are so much shorter that it pays."""
+        previous = None if self.active is None else self.active[0]
+        part = parts.active(self.state.problem, scores, alpha, beta, previous)
+        if SMALLER * len(part.rows) > self.state.store.n_samples:
+            return None
+        if self.active is None or part is not previous:
+            self.active = None  # its columns make room for those of the next
+            self.active = part, self.state.store.subset(part.rows)
+        return self.active
+
+    def _solve_active(self, part: parts.Part, small: State, tol: float) -> Status:
+        """Rounds on the active part, which the whole then follows."""
+        nested = self._nested(small)
+        status = nested.run(tol)
+        self._count(nested)
+        self.state.follow(part, small)
+        return status
+
+    def _nested(self, small: State) -> Rounds:
+        return Rounds(small, self.limits, self.verbose, nested=True)
+
+    def _count(self, nested: Rounds) -> None:
+        """Add what the rounds on a part have cost."""
+        store = nested.state.store
+        share = store.n_samples / self.state.store.n_samples
+        computed = store.n_computed - nested.state.computed_before
+        self.counts["columns"] += share * (computed + nested.counts["columns"])
+        self.counts["steps"] += nested.counts["steps"]
+        self.counts["seconds_rounds"] += nested.counts["seconds_rounds"]
+
+    def _round(self, idle: int) -> None:
+        began = time.perf_counter()
+        chosen, violation = choose(self.state, self.previous, self.new_columns)
+        fresh = chosen[~self.state.store.cached(self.state.rows[chosen])]
+        # After a round without progress the subproblem is solved more accurately.
+        tolerance = max(violation, 0.0) * 10.0 ** -(1 + 2 * idle)
+        self.counts["steps"] += self.state.solve_block(chosen, tolerance)
+        self.previous = chosen
+        if len(fresh):
+            useful = np.count_nonzero(self.state.value[fresh]) / len(fresh)
+            self.new_columns = adapted(self.new_columns, useful)
+        self.limits.rounds += 1
+        self.counts["seconds_rounds"] += time.perf_counter() - began
+
+    def _diverged(self) -> bool:
+        state = self.state
+        scale = max(float(np.max(state.store.diagonal)), 1.0)
+        return float(np.sum(state.alpha)) * scale > DIVERGED
+
+    def _report(self, primal: float, dual: float, gap: float) -> None:
+        if not self.nested:
+            self.limits.recorder.add(self.limits.rounds, primal, dual, gap)
+        if self.verbose:
+            part = f"  part of {self.state.store.n_samples}" if self.nested else ""
+            print(
+                f"[attop] round {self.limits.rounds:4d}  {self.limits.recorder.elapsed:8.2f} s  "
+                f"primal {primal:.6g}  dual {dual:.6g}  gap {gap:.2e}  "
+                f"columns {self.state.store.n_computed}{part}",
+                flush=True,
+            )
