@@ -16,6 +16,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from sklearn.utils import gen_batches
+
+#: Rows of the features that are multiplied at once.
+_ROWS = 2048
 
 Array = NDArray[np.float64]
 Solve = Callable[[Array], Array]
@@ -95,7 +99,6 @@ class LowRankHessian:
     def __init__(self, signs: Array, features: Array, of_cap: Array | None, curvature) -> None:
         self.signs, self.features, self.of_cap = signs, features, of_cap
         self.curvature = curvature
-        self._scaled = np.empty_like(features)
 
     def times(self, x: Array) -> Array:
         """``H x``."""
@@ -114,6 +117,14 @@ class LowRankHessian:
         """``F inner`` without the cap."""
         return (self.signs * (self.features @ inner).T).T
 
+    def _inner(self, diagonal: Array) -> Array:
+        """``I + F' diag^-1 F``, in pieces that stay in the cache while they are divided."""
+        inner = np.eye(self.features.shape[1])
+        for rows in gen_batches(len(diagonal), _ROWS):
+            part = self.features[rows]
+            inner += part.T @ (part / diagonal[rows, None])
+        return inner
+
     def solver(self, added: Additions) -> Solve:
         """Eliminate the variables by their diagonal; a system of the order of the rank is left."""
         n = len(self.signs)
@@ -121,10 +132,7 @@ class LowRankHessian:
         alone = diagonal[added.betas]
         if self.of_cap is not None:
             diagonal[added.betas] += added.below
-        np.divide(self.features, diagonal[:, None], out=self._scaled)
-        inner = self.features.T @ self._scaled
-        inner[np.diag_indices_from(inner)] += 1.0
-        factor = cho_factor(inner, lower=True, check_finite=False)
+        factor = cho_factor(self._inner(diagonal), lower=True, check_finite=False)
 
         def solve(right: Array) -> Array:
             direct = (right.T / diagonal).T

@@ -29,7 +29,7 @@ from attop.problem import Family
 from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.hessians import Additions, DenseHessian, Hessian, LowRankHessian, Solve
 
-#: Iterations, and the complementarity (relative to the objective) to stop at.
+#: Iterations at most, and the complementarity (relative to the objective) to stop at by default.
 ITERATIONS, ENOUGH = 60, 1e-10
 #: Values this close to a bound, relative to the largest, are put onto it.
 ROUND = 1e-7
@@ -124,17 +124,21 @@ def interior_point(
     terms: Terms,
     family: Family,
     norm2_outside: float,
+    enough: float = ENOUGH,
 ) -> Group:
-    """Solve the subproblem and round its solution; the block stays where that gains nothing."""
+    """Solve the subproblem and round its solution; the block stays where that gains nothing.
+
+    `enough` is the complementarity to stop at, relative to the objective.
+    """
     outside = _outside(block, kernels, group)
     problem = _quadratic(block, kernels, outside, terms, family, norm2_outside, group.cap)
     # Overflow near the end is seen by the test for finiteness.
     small = kernels.features is not None or len(block.value) < ONE_THREAD_BELOW
     with _blas().limit(limits=1 if small else None, user_api="blas"), np.errstate(all="ignore"):
-        x = _solve(problem)
-    if x is None or not np.all(np.isfinite(x)):
+        solved = _solve(problem, enough)
+    if solved is None or not np.all(np.isfinite(solved[0])):
         return group
-    x = _rounded(problem, x, terms)
+    x = _rounded(problem, *solved, terms)
     if x is None or problem.value(x) >= 0.0:
         return group
     return _accept(block, kernels, outside, terms, x, group)
@@ -262,8 +266,11 @@ class _Newton:
         return dx, dy, ds, (complement - z * s - z * ds) / s
 
 
-def _solve(problem: Quadratic) -> Array | None:
-    """Mehrotra's predictor-corrector from an interior point near the current one."""
+def _solve(problem: Quadratic, enough: float) -> tuple[Array, NDArray[np.bool_]] | None:
+    """Mehrotra's predictor-corrector from an interior point near the current one.
+
+    Returns ``x`` and which of its bounds hold it, all bounds in one vector.
+    """
     bounds = _Bounds(problem)
     x = _interior_start(problem)
     s = bounds.distances(x)
@@ -271,8 +278,8 @@ def _solve(problem: Quadratic) -> Array | None:
     y = np.zeros(len(problem.equations))
     for _ in range(ITERATIONS):
         complementarity, size = float(s @ z), abs(float(problem.gradient @ x))
-        if complementarity <= ENOUGH * size:
-            return x
+        if complementarity <= enough * size:
+            break
         try:
             newton = _Newton(problem, bounds, x, y, z, s)
             _, _, ds, dz = newton.step(0.0)
@@ -280,11 +287,14 @@ def _solve(problem: Quadratic) -> Array | None:
             mean = complementarity / len(s)
             dx, dy, ds, dz = newton.step((ahead / complementarity) ** 3 * mean - ds * dz)
         except (LinAlgError, np.linalg.LinAlgError):
-            return x if complementarity < 1e-4 * size else None
+            if complementarity >= 1e-4 * size:
+                return None
+            break
         length = min(1.0, 0.995 * _reach(s, ds), 0.995 * _reach(z, dz))
         x, y, z = x + length * dx, y + length * dy, z + length * dz
         s = np.maximum(bounds.distances(x), 1e-300)
-    return x
+    # Of distance and multiplier one tends to zero: that which is smaller in its own units.
+    return x, s * np.mean(np.abs(problem.gradient)) <= z * np.mean(np.abs(x))
 
 
 def _reach(values: Array, change: Array) -> float:
@@ -307,15 +317,22 @@ def _interior_start(problem: Quadratic) -> Array:
     return np.clip(x, problem.lower + margin, upper - margin)
 
 
-def _rounded(problem: Quadratic, x: Array, terms: Terms) -> Array | None:
-    """Values near a bound put onto it, and the equations restored by those in between."""
+def _rounded(problem: Quadratic, x: Array, held: NDArray[np.bool_], terms: Terms) -> Array | None:
+    """Values held by a bound put onto it, and the equations restored by those in between."""
     n, b = terms.n_alphas, len(x) - problem.capped
     small = ROUND * max(float(np.max(x[:b])), 1e-300)
-    x = np.where(x - problem.lower <= small, problem.lower, x)
+    low, high = held[: len(x)], held[len(x) :]
     top = x[-1] if problem.capped else np.inf
+    x = np.where(low | (x - problem.lower <= small), problem.lower, x)
     alphas, betas = x[:n], x[n:b]
-    alphas[terms.alpha_max - alphas <= small] = terms.alpha_max
+    above = terms.alpha_max - alphas <= small
     at_cap = top - betas <= small
+    if np.isfinite(terms.alpha_max):
+        above |= high[:n]
+    if problem.capped:
+        at_cap |= high[len(high) - (b - n) :]
+    alphas[above & (alphas > 0.0)] = terms.alpha_max
+    at_cap &= betas > 0.0
     betas[at_cap] = top
     free_alphas = np.flatnonzero((alphas > 0.0) & (alphas < terms.alpha_max))
     free_betas = np.flatnonzero((betas > 0.0) & ~at_cap)

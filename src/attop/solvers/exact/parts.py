@@ -45,15 +45,15 @@ def subsample(problem: Problem, random_state) -> Part:
     """Draw one eighth of the positives and of the other samples."""
     rng = check_random_state(random_state)
     m = len(problem.competitors)
-    rows = np.union1d(problem.positives, problem.competitors)
-    others = np.setdiff1d(rows, problem.positives, assume_unique=True)
-    drawn = [
-        rng.choice(group, max(1, len(group) // SHARE), replace=False)
-        for group in (problem.positives, others)
-    ]
-    rows = np.sort(np.concatenate(drawn))
-    alphas = np.flatnonzero(np.isin(problem.positives, rows))
-    betas = np.flatnonzero(np.isin(problem.competitors, rows))
+    n_rows = 1 + max(problem.positives[-1], problem.competitors[-1])
+    drawn, positive = np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool)
+    positive[problem.positives] = True
+    others = problem.competitors[~positive[problem.competitors]]
+    for group in (problem.positives, others):
+        drawn[rng.choice(group, max(1, len(group) // SHARE), replace=False)] = True
+    rows = np.flatnonzero(drawn)
+    alphas = np.flatnonzero(drawn[problem.positives])
+    betas = np.flatnonzero(drawn[problem.competitors])
     K = problem.K
     if K > 1 and K > 0.001 * m:  # a share of the competitors rather than a fixed number
         K = max(1, round(K * len(betas) / m))

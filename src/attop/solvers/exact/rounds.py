@@ -27,6 +27,8 @@ SMALLER = 4
 #: Relative gaps to which the subsample is solved, the first active part, and further ones,
 #: relative to that of the whole.
 ROUGHLY, FIRST, FURTHER = 1e-2, 1e-3, 0.1
+#: Relative gap of a large block, relative to what is wanted of all.
+ACCURATELY = 1e-3
 #: The active part is expected to have so many times the support vectors of the subsample.
 GROWTH = 5
 #: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
@@ -93,6 +95,7 @@ class Rounds:
         nested = self._nested(small)
         status = nested.begin(None, random_state) or nested.run(ROUGHLY)
         self._count(nested)
+        del nested
         self.counts["seconds_subsample"] += time.perf_counter() - began
         # Columns as long as the active part, for a part of its samples, need memory as well.
         expected = GROWTH * np.count_nonzero(small.value)
@@ -104,7 +107,8 @@ class Rounds:
             part, store = active
             small = State(part.problem, store)
             small.set(alpha[part.alphas], beta[part.betas])
-            small.rescale()
+            if not large_block(small):  # which can go anywhere, and has less to do at bounds
+                small.rescale()
             if status is Status.CONVERGED:
                 status = self._solve_active(part, small, FIRST)
             else:
@@ -137,24 +141,25 @@ class Rounds:
                 best_dual = max(dual, best_dual)
                 if idle >= 5:
                     return Status.STALLED
-                self._advance(idle, max(0.5 * tol, FURTHER * min(gap, 1.0)))
+                self._advance(idle, tol, min(gap, 1.0))
         except KeyboardInterrupt:
             return Status.INTERRUPTED
 
-    def _advance(self, idle: int, tol: float) -> None:
-        """One round; after progress, as many as it takes to solve the active part to `tol`."""
+    def _advance(self, idle: int, tol: float, gap: float) -> None:
+        """One round, or those that solve the active part, from a point with this `gap`."""
         state = self.state
         active = None
         if not (idle or self.nested or state.store.n_samples < PARTS_FROM):
             active = self._active_part(state.scores, state.alpha, state.beta)
         if active is not None:
             small = state.restricted(*active)
-            if self._solve_active(active[0], small, tol) is Status.INTERRUPTED:
+            further = max(0.5 * tol, FURTHER * gap)
+            if self._solve_active(active[0], small, further) is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             return
         size = 0 if idle else large_block(state)
         if size:
-            state.solve_large_block(choose_large(state, size))
+            state.solve_large_block(choose_large(state, size), ACCURATELY * tol)
             self.limits.rounds += 1
         else:
             self._round(idle)

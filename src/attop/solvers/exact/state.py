@@ -185,8 +185,8 @@ class State:
         self._move(chosen, block.value, block.member, group.cap)
         return steps
 
-    def solve_large_block(self, chosen: NDArray[np.intp]) -> None:
-        """The same for a kernel of low rank, by the interior-point method alone."""
+    def solve_large_block(self, chosen: NDArray[np.intp], gap: float) -> None:
+        """The same for a kernel of low rank, by the interior-point method, to a relative gap."""
         assert isinstance(self.store, LinearStore)
         block = self._block(chosen, np.empty((0, 0)))
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
@@ -199,7 +199,7 @@ class State:
             outside=self.store.combination(rows, np.ones(len(rows))),
         )
         family, norm2 = self.problem.family, self._norm2_outside(chosen)
-        group = interior_point(block, kernels, self._group(chosen), terms, family, norm2)
+        group = interior_point(block, kernels, self._group(chosen), terms, family, norm2, gap)
         self._move(chosen, block.value, block.member, group.cap)
 
     def _norm2_outside(self, chosen: NDArray[np.intp]) -> float:
