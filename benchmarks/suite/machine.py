@@ -14,7 +14,7 @@ import scipy.linalg  # noqa: F401 - its BLAS is one of those described
 from threadpoolctl import threadpool_info
 
 import attop
-from attop.kernels.columns import n_threads
+from attop._threads import n_threads
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "numba")
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from attop.kernels.columns import Workers, column_source, n_threads
+from attop._threads import n_threads
+from attop.kernels.columns import Workers, column_source
 from attop.kernels.functions import Gram, Kernel
 from suite.cases import INTELEX, METHODS, Case, estimator_of
 from suite.data import load

@@ -9,25 +9,17 @@ are centred.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Protocol, Self
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from attop._threads import n_threads
 from attop.kernels import compiled
 from attop.kernels.functions import Gram
-
-
-def n_threads() -> int:
-    """Threads worth using: the cores this process may run on, or fewer if told so."""
-    limit = os.environ.get("OMP_NUM_THREADS", "")
-    cores = int(joblib.cpu_count())
-    return max(1, min(cores, int(limit))) if limit.isdigit() else cores
 
 
 class Workers:
@@ -166,7 +158,7 @@ def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:
 
 #: Columns computed at once: matrix products reach their speed from there on.  Long columns
 #: come in smaller blocks, which may have to be held besides the store.
-_BLOCK, _BLOCK_BYTES = 1024, 2**28
+_BLOCK, _BLOCK_BYTES = 1024, 2**27
 
 
 class ColumnStore:
@@ -206,6 +198,7 @@ class ColumnStore:
         self.capacity = min(n, max(64, wanted))
         # Pages of this buffer cost memory only once they are written to.
         self.buffer = np.empty((self.capacity, n), dtype=source.dtype)
+        self._scratch = np.empty((0, n), dtype=source.dtype)
         self.slot_of_row = np.full(n, -1, dtype=np.intp)
         self._row_of_slot = np.full(self.capacity, -1, dtype=np.intp)
         self._last_use = np.zeros(self.capacity, dtype=np.int64)
@@ -248,6 +241,11 @@ class ColumnStore:
             self._compute(part)
         return self.slot_of_row[rows]
 
+    def prepare(self, rows: NDArray[np.intp]) -> None:
+        """Fetch the columns `rows` at once, which is faster than one by one, if they all fit."""
+        if len(rows) <= self.capacity:
+            self.fetch(rows)
+
     def _compute(self, rows) -> None:
         known = self._known_in_whole(rows)
         rows = np.concatenate([rows[~known], rows[known]])
@@ -261,7 +259,7 @@ class ColumnStore:
             rest = rows[fresh:]
             slots = np.argpartition(self._last_use[: self._filled], len(rest) - 1)[: len(rest)]
             self.slot_of_row[self._row_of_slot[slots]] = -1
-            self.buffer[slots] = self._scratch(rest)
+            self.buffer[slots] = self._columns_besides(rest)
             self._occupy(slots, rest)
 
     def _known_in_whole(self, rows) -> NDArray[np.bool_]:
@@ -283,9 +281,11 @@ class ColumnStore:
             slots = whole.slot_of_row[rows_in_whole[rows[split:]]]
             compiled.gather(whole.buffer, slots, rows_in_whole, out[split:])
 
-    def _scratch(self, rows) -> NDArray[Any]:
-        """Columns outside the store; those known in the whole must be the last."""
-        block = np.empty((len(rows), self.n_samples), dtype=self.source.dtype)
+    def _columns_besides(self, rows) -> NDArray[Any]:
+        """Columns outside the store, valid until the next call; the copied ones must be last."""
+        if len(self._scratch) < len(rows):
+            self._scratch = np.empty((len(rows), self.n_samples), dtype=self.source.dtype)
+        block = self._scratch[: len(rows)]
         self._fill(rows, block)
         return block
 
@@ -304,15 +304,18 @@ class ColumnStore:
             n = self.n_samples
             self.workers.over_rows(compiled.add_columns, n, columns, slots, weights, out)
 
-    def add_product(self, rows, weights, out: NDArray[np.float64]) -> None:
-        """The same for any columns: those missing are computed, and kept while there is room."""
+    def add_product(self, rows, weights, out: NDArray[np.float64], keep: bool = True) -> None:
+        """The same for any columns: those missing are computed, and kept while there is room.
+
+        With `keep` false they are not: columns that hardly come again need no memory.
+        """
         used = np.flatnonzero(weights)
         rows, weights = np.asarray(rows)[used], weights[used]
         known = self.cached(rows)
         self.fetch(rows[known])  # as used last, so that others give way first
         self.add_columns(rows[known], weights[known], out)
         # Columns of one product must not push each other out: next time all would miss.
-        room = self.capacity - len(np.unique(rows[known]))
+        room = self.capacity - len(np.unique(rows[known])) if keep else 0
         rows, weights = rows[~known], weights[~known]
         order = np.argsort(self._known_in_whole(rows), kind="stable")
         for part in _parts(order, self._step):
@@ -320,8 +323,8 @@ class ColumnStore:
                 self.fetch(rows[part])
                 self.add_columns(rows[part], weights[part], out)
             else:
-                block = self._scratch(rows[part])
-                self._add(block, np.arange(len(part)), weights[part], out)
+                columns = self._columns_besides(rows[part])
+                self._add(columns, np.arange(len(part)), weights[part], out)
             room -= len(part)
 
     def submatrix(self, rows) -> NDArray[np.float64]:

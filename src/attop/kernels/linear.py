@@ -59,6 +59,8 @@ class LinearStore:
     def fetch(self, rows: NDArray[np.intp]) -> None:
         """Nothing needs fetching."""
 
+    prepare = fetch
+
     def add_columns(self, rows, weights, out: NDArray[np.float64]) -> None:
         """``out += sum_i weights[i] * column(rows[i])``."""
         nonzero = np.flatnonzero(weights)
@@ -71,7 +73,9 @@ class LinearStore:
         else:
             self.workers.over_rows(_dense_product, self.n_samples, self.X, vector, out)
 
-    add_product = add_columns
+    def add_product(self, rows, weights, out: NDArray[np.float64], keep: bool = True) -> None:
+        """The same, as no column is missing."""
+        self.add_columns(rows, weights, out)
 
     def combination(self, rows, weights) -> NDArray[np.float64]:
         """``sum_i weights[i] * x(rows[i])``."""

@@ -17,14 +17,13 @@ members outside the block that move with it::
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
-from threadpoolctl import ThreadpoolController
 
+from attop._threads import blas_threads
 from attop.problem import Family
 from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.hessians import Additions, DenseHessian, Hessian, LowRankHessian, Solve
@@ -111,12 +110,6 @@ class Quadratic:
         return float(np.sqrt(self.norm_outside + np.sum(x[self.betas] ** 2)) + 1e-300)
 
 
-@lru_cache
-def _blas() -> ThreadpoolController:
-    """The thread pools of the libraries loaded; looking them up takes a while."""
-    return ThreadpoolController()
-
-
 def interior_point(
     block: Block,
     kernels: Kernels,
@@ -134,7 +127,7 @@ def interior_point(
     problem = _quadratic(block, kernels, outside, terms, family, norm2_outside, group.cap)
     # Overflow near the end is seen by the test for finiteness.
     small = kernels.features is not None or len(block.value) < ONE_THREAD_BELOW
-    with _blas().limit(limits=1 if small else None, user_api="blas"), np.errstate(all="ignore"):
+    with blas_threads(1 if small else None), np.errstate(all="ignore"):
         solved = _solve(problem, enough)
     if solved is None or not np.all(np.isfinite(solved[0])):
         return group

@@ -252,13 +252,31 @@ class State:
             weights[was_member] += rise
             self.scores -= rise * self.group_column
         self.value[chosen], self.member[chosen], self.cap = value, member, cap
+        change = member.astype(np.float64) - was_member
         if self.capped:
             self.value[self.member] = cap
             # Those that join or leave the group bring or take a column at the cap with them.
-            change = member.astype(np.float64) - was_member
+            weights += cap * change
+        keep = self._worth_keeping(chosen)
+        self.store.prepare(rows[keep & ((change != 0.0) | (weights != 0.0))])
+        if change.any():
             columns = np.zeros(len(self.scores))
-            self.store.add_product(rows, change, columns)
+            self._add_columns(rows, change, keep, columns)
             self.group_column += columns
             self.scores -= cap * columns
-            weights += cap * change
-        self.store.add_product(rows, weights, self.scores)
+        self._add_columns(rows, weights, keep, self.scores)
+
+    def _worth_keeping(self, chosen: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which columns to keep: all, or if they do not fit, those of variables between bounds.
+
+        Variables at a bound seldom move again, and their columns have been summed.
+        """
+        value = self.value[chosen]
+        if self.store.capacity >= 1.5 * np.count_nonzero(self.value):
+            return np.ones(len(chosen), dtype=bool)
+        below = (value < self.problem.alpha_max) | ~self.is_alpha[chosen]
+        return (value > 0.0) & below & ~self.member[chosen]
+
+    def _add_columns(self, rows, weights, keep, out) -> None:
+        for which, kept in ((keep, True), (~keep, False)):
+            self.store.add_product(rows[which], weights[which], out, keep=kept)
