@@ -60,6 +60,21 @@ def test_rows_that_are_not_remembered_are_computed(counted):
     assert_array_equal(gram.block(others, others), PLAIN.block(others, others))
 
 
+@pytest.mark.parametrize("n_new", [0, 1, 400])
+@pytest.mark.parametrize("n_support", [10, 2048, 3000])
+def test_sums_among_remembered_rows_are_those_of_the_plain_matrix(n_support, n_new, counted):
+    rng = np.random.default_rng(2)
+    order = rng.permutation(5000)
+    gram = remembering(np.sort(order[:n_support]))
+    rows = np.sort(np.concatenate([order[:n_support:2], order[n_support : n_support + n_new]]))
+    coefficients = rng.normal(size=len(rows))
+    counted[0] = 0
+    found = gram.among(rows, coefficients)
+    if n_new == 0:
+        assert counted[0] == 0
+    assert_allclose(found, PLAIN.block(rows, rows) @ coefficients, rtol=1e-9, atol=1e-9)
+
+
 def test_a_different_support_takes_the_place_of_the_old(counted):
     gram = remembering(np.arange(500))
     support = np.arange(1000, 1600)

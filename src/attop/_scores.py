@@ -14,17 +14,21 @@ _BLOCK = 768
 
 
 def kernel_expansion(
-    block: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]],
+    block: Callable[[NDArray[np.intp], slice], NDArray[np.float64]],
     rows: NDArray[np.intp],
-    columns: NDArray[np.intp],
     coefficients: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """``sum_v coefficients_v k(row, column_v)`` for each row, in blocks of bounded memory."""
+    """``sum_v coefficients_v k(row, column_v)`` for each row, in blocks of bounded memory.
+
+    `block` gives the entries of some rows and a slice of the columns.
+    """
     sums = np.zeros(len(rows))
+    # Few rows take many columns at once: the number of entries is what counts.
+    wide = _BLOCK * max(1, _BLOCK // max(1, len(rows)))
     for i in range(0, len(rows), _BLOCK):
-        for v in range(0, len(columns), _BLOCK):
-            entries = block(rows[i : i + _BLOCK], columns[v : v + _BLOCK])
-            sums[i : i + _BLOCK] += entries @ coefficients[v : v + _BLOCK]
+        for v in range(0, len(coefficients), wide):
+            columns = slice(v, v + wide)
+            sums[i : i + _BLOCK] += block(rows[i : i + _BLOCK], columns) @ coefficients[columns]
     return sums
 
 
@@ -48,6 +52,7 @@ class Scores:
         self.coefficients = coefficients[self.support]
         self.values = np.zeros(gram.n_samples)
         self.computed = np.zeros(gram.n_samples, dtype=bool)
+        self._against_support: Callable[..., NDArray[np.float64]] | None = None
 
     def compute(self, rows: NDArray[np.intp]) -> None:
         """Compute the scores of `rows` that are not known yet."""
@@ -56,9 +61,9 @@ class Scores:
         if self.gram.kernel.name == "linear":
             self.values[rows] = self._linear(rows)
         else:
-            self.values[rows] = kernel_expansion(
-                self.gram.block, rows, self.support, self.coefficients
-            )
+            block = self._against_support or self.gram.against(self.support)
+            self.values[rows] = kernel_expansion(block, rows, self.coefficients)
+            self._against_support = block
         self.computed[rows] = True
 
     def compute_support(self) -> None:
@@ -66,15 +71,7 @@ class Scores:
         if self.gram.kernel.name == "linear":
             self.compute(self.support)
             return
-        sums = np.zeros(len(self.support))
-        for i in range(0, len(sums), _BLOCK):
-            for v in range(i, len(sums), _BLOCK):
-                rows, columns = slice(i, i + _BLOCK), slice(v, v + _BLOCK)
-                entries = self.gram.block(self.support[rows], self.support[columns])
-                sums[rows] += entries @ self.coefficients[columns]
-                if v > i:
-                    sums[columns] += self.coefficients[rows] @ entries
-        self.values[self.support] = sums
+        self.values[self.support] = self.gram.among(self.support, self.coefficients)
         self.computed[self.support] = True
 
     def _linear(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -197,10 +197,10 @@ default="rbf"
             return as_float64(X) @ self.coef_[0] - self.threshold_
         if self._fitted_kernel.name == "precomputed":
             return as_float64(X[:, self.support_]) @ self.dual_coef_[0] - self.threshold_
+        vectors = as_float64(self.support_vectors_)  # once rather than for each block
         scores = kernel_expansion(
-            lambda rows, columns: self._fitted_kernel(X[rows], self.support_vectors_[columns]),
+            lambda rows, columns: self._fitted_kernel(X[rows], vectors[columns]),
             np.arange(X.shape[0]),
-            np.arange(len(self.support_)),
             self.dual_coef_[0],
         )
         return scores - self.threshold_

@@ -16,6 +16,11 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.metrics import pairwise
 
+#: Rows and columns of blocks that are summed up; in float64 they fit the caches of most machines.
+_BLOCK = 768
+#: So many features of samples are converted to float64 at once.
+_CONVERTED = 2**25
+
 #: Name of each kernel, its function and the parameters it takes.
 KERNELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "linear": (pairwise.linear_kernel, ()),
@@ -86,6 +91,30 @@ class Gram:
         if self.kernel.name == "precomputed":
             return np.asarray(self.X[np.ix_(rows, columns)], dtype=np.float64)
         return self.kernel(self.X[rows], self.X[columns])
+
+    def against(self, columns) -> Callable[..., NDArray[np.float64]]:
+        """A function of rows and a slice of `columns` that gives the entries there."""
+        if self.kernel.name == "precomputed" or len(columns) * self.X.shape[1] > _CONVERTED:
+            return lambda rows, part: self.block(rows, columns[part])
+        samples = as_float64(self.X[columns])  # once rather than for each block
+        return lambda rows, part: self.kernel(self.X[rows], samples[part])
+
+    def among(self, rows, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``sum_v coefficients_v k(row_i, row_v)`` for each row, each entry computed once."""
+        sums = np.zeros(len(rows))
+        for one, other, entries in self._blocks_among(rows):
+            sums[one] += entries @ coefficients[other]
+            if other != one:
+                sums[other] += coefficients[one] @ entries
+        return sums
+
+    def _blocks_among(self, rows):
+        """Blocks on and above the diagonal: slices of `rows` for each side, and the entries."""
+        block = self.against(rows)
+        parts = [slice(i, i + _BLOCK) for i in range(0, len(rows), _BLOCK)]
+        for i, one in enumerate(parts):
+            for other in parts[i:]:
+                yield one, other, block(rows[one], other)
 
 
 def as_float64(X):

@@ -16,6 +16,8 @@ from attop.kernels.functions import Gram, Kernel
 
 #: A new support is remembered instead of the old where less than this share of it is known.
 _KNOWN_ENOUGH = 0.8
+#: Rows of the blocks in which unknown entries are computed.
+_PART = 768
 
 
 Block = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
@@ -60,6 +62,23 @@ class _Entries:
                     out[:] = known
                 else:
                     out[np.ix_(at_rows, at_columns)] = known
+
+    def product(self, rows: NDArray[np.intp], coefficients) -> NDArray[np.float64]:
+        """``sum_v coefficients_v k(row_i, row_v)`` among remembered rows.
+
+        All entries are read in the order they lie in, which is faster than to pick out a few.
+        """
+        sizes = [len(self.between[i, i]) for i in range(1 + np.max(self.chunk))]
+        first = np.concatenate([[0], np.cumsum(sizes)])
+        place = first[self.chunk[rows]] + self.place[rows]
+        spread, sums = np.zeros(first[-1]), np.zeros(first[-1])
+        spread[place] = coefficients
+        for (i, v), values in self.between.items():
+            one, other = slice(first[i], first[i + 1]), slice(first[v], first[v + 1])
+            sums[one] += values @ spread[other]
+            if v != i:
+                sums[other] += spread[one] @ values
+        return sums[place]
 
     def replace(self, support: NDArray[np.intp], fresh: list[Block]) -> None:
         """Remember the fresh blocks, if they make up all entries between `support`."""
@@ -117,6 +136,26 @@ class RememberingGram(Gram):
         if len(new_columns):
             values[:, new_columns] = super().block(rows, columns[new_columns])
         return values
+
+    def among(self, rows, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``sum_v coefficients_v k(row_i, row_v)`` for each row, from what is remembered."""
+        known = self.entries.chunk[rows] >= 0
+        if np.count_nonzero(known) < _KNOWN_ENOUGH * len(rows) or not known.any():
+            return super().among(rows, coefficients)
+        sums = np.zeros(len(rows))
+        sums[known] = self.entries.product(rows[known], coefficients[known])
+        new = np.flatnonzero(~known)
+        for part in (new[i : i + _PART] for i in range(0, len(new), _PART)):
+            entries = super().block(rows[part], rows)
+            sums[part] += entries @ coefficients
+            sums[known] += coefficients[part] @ entries[:, known]
+        return sums
+
+    def _blocks_among(self, rows):
+        """The same blocks, which are kept for now."""
+        for one, other, entries in super()._blocks_among(rows):
+            self._keep_for_now(rows[one], rows[other], entries)
+            yield one, other, entries
 
     def remember(self, support: NDArray[np.intp]) -> None:
         """Remember the entries between these rows, if they were just computed."""

@@ -27,6 +27,8 @@ Point = tuple[NDArray[np.float64], NDArray[np.float64]]
 FEW_CHANGES = 512
 #: Relative distance to a bound that counts as being at it.
 _AT_BOUND = 1e-9
+#: How far the logarithm of the best scale is sought beyond where it should be.
+_SLACK = 0.5
 
 
 class Solved(NamedTuple):
@@ -78,7 +80,7 @@ def start_from(known: Solved, problem: Problem) -> Point:
     solution = known.solution
     if not np.isfinite(problem.C):
         return _best_multiple(problem, solution)
-    alpha, shares = _predicted(problem, solution)
+    alpha, shares = _predicted(problem, known)
     alpha_free, beta_free = _free(known)
     changes = _n_changes(solution.alpha, alpha, alpha_free)
     changes += _n_changes(solution.beta, shares, beta_free)
@@ -105,13 +107,13 @@ def _free(known: Solved) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return alpha_free & (problem.surrogate == "hinge"), beta_free & (problem.family != Family.NORM)
 
 
-def _predicted(problem: Problem, solution: Solution) -> Point:
+def _predicted(problem: Problem, known: Solved) -> Point:
     """Alphas, and betas in units of their cap, by the scores of the best multiple of w.
 
     At the optimum ``alpha_i = C l'(t - s_i)``, and beta is proportional to
     ``l'(theta (s_j - t))`` or to the membership in the top K.
     """
-    scores = _best_scale(problem, solution) * _scores(solution)
+    scores = _best_scale(problem, known) * _scores(known.solution)
     t = objectives.threshold(problem, scores)
     slope = SURROGATES[problem.surrogate].slope
     alpha = problem.C * slope(t - scores[problem.positives])
@@ -122,15 +124,21 @@ def _predicted(problem: Problem, solution: Solution) -> Point:
     return alpha, slope(problem.theta * (competing - t))
 
 
-def _best_scale(problem: Problem, solution: Solution) -> float:
+def _best_scale(problem: Problem, known: Solved) -> float:
     """The multiple of the known ``w`` with the least primal value, to a few percent."""
+    solution = known.solution
     scores, w_norm2 = _scores(solution), solution.certificate.w_norm2
 
     def primal(log_scale: float) -> float:
         scale = np.exp(log_scale)
         return objectives.primal_value(problem, scale**2 * w_norm2, scale * scores)
 
-    best = minimize_scalar(primal, bounds=(-7.0, 7.0), method="bounded", options={"xatol": 0.02})
+    # Where only C differs, the scale is between 1 and the factor of C; else it may be anywhere.
+    farthest = _SLACK + _distance(known.problem, problem)
+    bounds = (-farthest, farthest) if problem.C == known.problem.C else (-_SLACK, farthest)
+    if problem.C < known.problem.C:
+        bounds = (-farthest, _SLACK)
+    best = minimize_scalar(primal, bounds=bounds, method="bounded", options={"xatol": 0.02})
     return float(np.exp(best.x))
 
 

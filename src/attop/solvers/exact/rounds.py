@@ -65,6 +65,7 @@ class Rounds:
 
     def __init__(self, state: State, limits: Limits, verbose: int, nested: bool = False) -> None:
         self.state, self.limits, self.verbose, self.nested = state, limits, verbose, nested
+        self.by_parts = not nested and state.store.n_samples >= PARTS_FROM
         self.counts: dict[str, float] = defaultdict(float)
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
@@ -77,6 +78,7 @@ class Rounds:
         """
         state = self.state
         if start is not None:
+            self.by_parts = False  # the columns of a good start are those that will be needed
             state.set(*starts.feasible(state.problem, *start))
             if state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
                 state.set(*starts.small(state.problem, random_state))
@@ -149,7 +151,7 @@ class Rounds:
         """One round, or those that solve the active part, from a point with this `gap`."""
         state = self.state
         active = None
-        if not (idle or self.nested or state.store.n_samples < PARTS_FROM):
+        if self.by_parts and not idle:
             active = self._active_part(state.scores, state.alpha, state.beta)
         if active is not None:
             small = state.restricted(*active)
