@@ -20,6 +20,7 @@ from suite.measure import (
     PeakMemory,
     computed_columns,
     figures_at_the_top,
+    hold_memory,
     run_times,
     warmed_up,
 )
@@ -78,6 +79,7 @@ def megabytes(columns: float, n: int) -> float:
 def measure_budget(case: Case, repeats: int, limit: float, ready: Callable[[], None]) -> dict:
     """Figures of the fit with half of the columns, and of the one with all."""
     estimator, X, positive = warmed_up(case, limit)
+    hold_memory(case.n)
     ready()
     free = float(np.median(run_times(lambda: estimator.fit(X, positive), repeats)))
     columns, support = computed_columns(estimator), len(estimator.support_)

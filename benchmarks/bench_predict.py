@@ -18,7 +18,7 @@ import numpy as np
 from suite import program
 from suite.cases import METHODS, SVC_TOL, Case
 from suite.data import load_test_images
-from suite.measure import figures_at_the_top, run_times, warmed_up
+from suite.measure import figures_at_the_top, hold_memory, run_times, warmed_up
 from suite.results import Row
 from suite.tables import Table, count, digits, figure, plain, seconds_or_reason, table_of, text
 
@@ -56,6 +56,7 @@ def read_options() -> argparse.Namespace:
 def measure_scores(case: Case, repeats: int, limit: float, ready: Callable[[], None]) -> dict:
     """Figures of the scores of the test samples; the limit is for the fit and the scores."""
     estimator, X, positive = warmed_up(case, limit)
+    hold_memory(case.n)
     test = load_test_images(case.data, QUICK_TEST_SIZE if case.n <= QUICK_SIZE else TEST_SIZE)
     ready()
     estimator.fit(X, positive)

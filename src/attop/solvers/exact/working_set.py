@@ -15,7 +15,7 @@ VIOLATORS = 512
 NEW_COLUMNS, LEAST_NEW, MOST_NEW = 256, 96, 512
 #: Blocks of low rank have so many variables, or more where more are free, as long as their
 #: features take no more numbers and their products no more operations than this.
-LARGE, NUMBERS, OPERATIONS = 16384, 2**24, 2e9
+LARGE, NUMBERS, OPERATIONS = 16384, 2**23, 2e9
 #: Free variables with a column at hand that join; without them rounds multiply.
 FREE = 2048
 
