@@ -92,9 +92,13 @@ class Gram:
             return np.asarray(self.X[np.ix_(rows, columns)], dtype=np.float64)
         return self.kernel(self.X[rows], self.X[columns])
 
+    def _convertible(self, rows) -> bool:
+        """Whether the samples at `rows` are few enough to be converted to float64 at once."""
+        return self.kernel.name != "precomputed" and len(rows) * self.X.shape[1] <= _CONVERTED
+
     def against(self, columns) -> Callable[..., NDArray[np.float64]]:
         """A function of rows and a slice of `columns` that gives the entries there."""
-        if self.kernel.name == "precomputed" or len(columns) * self.X.shape[1] > _CONVERTED:
+        if not self._convertible(columns):
             return lambda rows, part: self.block(rows, columns[part])
         samples = as_float64(self.X[columns])  # once rather than for each block
         return lambda rows, part: self.kernel(self.X[rows], samples[part])
@@ -110,11 +114,14 @@ class Gram:
 
     def _blocks_among(self, rows):
         """Blocks on and above the diagonal: slices of `rows` for each side, and the entries."""
-        block = self.against(rows)
+        samples = as_float64(self.X[rows]) if self._convertible(rows) else None
         parts = [slice(i, i + _BLOCK) for i in range(0, len(rows), _BLOCK)]
         for i, one in enumerate(parts):
             for other in parts[i:]:
-                yield one, other, block(rows[one], other)
+                if samples is None:
+                    yield one, other, self.block(rows[one], rows[other])
+                else:
+                    yield one, other, self.kernel(samples[one], samples[other])
 
 
 def as_float64(X):
