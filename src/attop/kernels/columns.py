@@ -128,7 +128,7 @@ class Samples:
             X = sp.csr_array(X, dtype=dtype)
             squares = X.multiply(X).sum(axis=1, dtype=np.float64)
             return cls(X, np.asarray(squares).ravel().astype(dtype))
-        features = _varying_features(X)
+        features = _varying_features(X, workers)
         # Any centre would do, so that its own rounding does not matter.
         mean = (np.full(n, 1.0 / n, dtype=X.dtype) @ X)[features]
         centred = np.empty((n, len(features)), dtype=dtype)
@@ -336,11 +336,13 @@ class ColumnStore:
         return matrix
 
 
-def _varying_features(X: NDArray[Any]) -> NDArray[np.intp]:
+def _varying_features(X: NDArray[Any], workers: Workers) -> NDArray[np.intp]:
     """The features that are not the same in all samples."""
     constant = np.flatnonzero(np.ptp(X[:256], axis=0) == 0)  # most features show at once
-    constant = constant[np.ptp(X[:, constant], axis=0) == 0]
-    return np.setdiff1d(np.arange(X.shape[1]), constant, assume_unique=True)
+    varies = np.zeros(len(constant), dtype=bool)
+    if len(constant):
+        workers.over_rows(compiled.find_varying, len(X), X, constant, varies)
+    return np.setdiff1d(np.arange(X.shape[1]), constant[~varies], assume_unique=True)
 
 
 def _parts(array: NDArray[Any], step: int):

@@ -97,6 +97,17 @@ def gather(buffer, slots, rows, out):
             out[i, j] = column[rows[j]]
 
 
+@njit(cache=True, nogil=True)
+def find_varying(start, stop, X, features, varies):
+    """Set ``varies[k]`` where feature ``features[k]`` differs from that of the first sample."""
+    first = X[0]
+    for i in range(start, stop):
+        sample = X[i]
+        for k in range(features.size):
+            if sample[features[k]] != first[features[k]]:
+                varies[k] = True
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def centre(start, stop, X, features, mean, out, squared_norms):
     """``out = X[:, features] - mean`` and the squared norms of its rows."""
