@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from attop.datasets import load_ionosphere
@@ -224,6 +225,21 @@ def test_solving_the_active_part_gives_the_optimum_of_the_whole(
         assert by_parts.stats["columns"] < 0.8 * at_once.stats["columns"]
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize(("name", "parameters"), HARD)
+def test_a_hard_margin_is_found_by_parts_too(name, parameters, kernel, follows, monkeypatch):
+    X, positive = two_clouds(200, 4800, 5, 8.0, seed=7)
+    problem = FORMULATIONS[name].problem(positive, np.inf, "hinge", **parameters)
+    gram = Gram(Kernel(kernel, gamma=0.02), X)
+    by_parts = solve(problem, gram, tol=1e-5, random_state=0)
+    assert by_parts.status is Status.CONVERGED
+    monkeypatch.setattr(rounds, "PARTS_FROM", 10**9)
+    at_once = solve(problem, gram, tol=1e-5, random_state=0)
+    assert by_parts.certificate.dual == pytest.approx(at_once.certificate.dual, rel=2e-5)
+    if name == "TopPush":
+        assert follows
+
+
 @pytest.mark.parametrize(("name", "parameters"), HARD[:2])
 def test_parts_share_a_small_budget_with_the_whole(name, parameters, follows):
     problem, gram = sparse_case(name, "rbf", "hinge", **parameters)
@@ -250,6 +266,19 @@ def test_large_blocks_of_low_rank_give_the_same_optimum(
     if small.status is Status.CONVERGED:
         assert large.certificate.dual == pytest.approx(small.certificate.dual, rel=1e-6)
         assert large.n_iter <= small.n_iter
+
+
+@pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
+@pytest.mark.parametrize(("name", "parameters"), EVERY)
+def test_sparse_samples_in_large_blocks_give_the_optimum_of_dense_ones(name, parameters, surrogate):
+    X, positive = two_clouds(120, 1400, 4, 1.0, seed=3)
+    X[np.abs(X) < 0.8] = 0.0
+    problem = FORMULATIONS[name].problem(positive, 1.0, surrogate, **parameters)
+    duals = [
+        solve(problem, Gram(Kernel("linear"), samples), tol=1e-7, random_state=0).certificate.dual
+        for samples in (X, sparse.csr_array(X))
+    ]
+    assert duals[0] == pytest.approx(duals[1], rel=1e-6)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])

@@ -86,10 +86,9 @@ class LinearStore:
             _dense_sum(self.X, rows, weights, vector)
         return vector
 
-    def features(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The samples at `rows`, dense."""
-        block = self.X[rows]
-        return (block.toarray() if sp.issparse(block) else block).astype(np.float64)
+    def features(self, rows: NDArray[np.intp]) -> Any:
+        """The samples at `rows` in double precision, dense or CSR as they are."""
+        return self.X[rows].astype(np.float64)
 
     def submatrix(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Kernel matrix of `rows`."""

@@ -11,9 +11,10 @@ where ``own`` and ``below`` come from the bounds and the bracket from the norm o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils import gen_batches
@@ -88,7 +89,7 @@ class LowRankHessian:
 
     Parameters
     ----------
-    signs, features : ndarray of shape (n_variables,) and (n_variables, rank)
+    signs, features : ndarray of shape (n_variables,), ndarray or CSR of shape (n_variables, rank)
         ``F`` is the features times the signs.
     of_cap : ndarray of shape (rank,) or None
         The last row of ``F`` where there is a cap, the last variable then.
@@ -96,7 +97,7 @@ class LowRankHessian:
         The diagonal, that of the cap included.
     """
 
-    def __init__(self, signs: Array, features: Array, of_cap: Array | None, curvature) -> None:
+    def __init__(self, signs: Array, features: Any, of_cap: Array | None, curvature) -> None:
         self.signs, self.features, self.of_cap = signs, features, of_cap
         self.curvature = curvature
 
@@ -122,7 +123,10 @@ class LowRankHessian:
         inner = np.eye(self.features.shape[1])
         for rows in gen_batches(len(diagonal), _ROWS):
             part = self.features[rows]
-            inner += part.T @ (part / diagonal[rows, None])
+            if sp.issparse(part):
+                inner += (part.T @ part.multiply(1.0 / diagonal[rows, None])).toarray()
+            else:
+                inner += part.T @ (part / diagonal[rows, None])
         return inner
 
     def solver(self, added: Additions) -> Solve:

@@ -17,7 +17,7 @@ members outside the block that move with it::
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class Kernels(NamedTuple):
     """
 
     matrix: Array | None
-    features: Array | None = None
+    features: Any = None
     outside: Array | None = None
 
     def times(self, v: Array) -> Array:
