@@ -76,6 +76,7 @@ html_theme_options = {
     "secondary_sidebar_items": {
         **{page: ["page-toc"] for page in ("*", "guide/*", "howto/*", "theory/*", "generated/*")},
         "extending": [],
+        "benchmarks": [],
     },
     "footer_start": ["copyright"],
     "footer_end": [],

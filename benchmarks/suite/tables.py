@@ -56,7 +56,8 @@ def to_rst(table: Table) -> str:
     csv.writer(content, lineterminator="\n").writerows([table.header, *table.rows])
     body = "\n".join(f"   {line}" for line in content.getvalue().splitlines())
     heading = f"{table.title}\n{'~' * len(table.title)}"
-    return f"{heading}\n\n{table.note}\n\n.. csv-table::\n   :header-rows: 1\n\n{body}\n"
+    options = "   :header-rows: 1\n   :class: figures"
+    return f"{heading}\n\n{table.note}\n\n.. csv-table::\n{options}\n\n{body}\n"
 
 
 def digits(value: float, n: int = 3) -> str:
