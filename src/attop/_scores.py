@@ -7,10 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.kernels.functions import Gram, as_float64
-
-#: Rows and columns of the kernel blocks, which in float64 fit the caches of most machines.
-_BLOCK = 768
+from attop.kernels.functions import BLOCK, Gram, as_float64
 
 
 def kernel_expansion(
@@ -24,11 +21,11 @@ def kernel_expansion(
     """
     sums = np.zeros(len(rows))
     # Few rows take many columns at once: the number of entries is what counts.
-    wide = _BLOCK * max(1, _BLOCK // max(1, len(rows)))
-    for i in range(0, len(rows), _BLOCK):
+    wide = BLOCK * max(1, BLOCK // max(1, len(rows)))
+    for i in range(0, len(rows), BLOCK):
         for v in range(0, len(coefficients), wide):
             columns = slice(v, v + wide)
-            sums[i : i + _BLOCK] += block(rows[i : i + _BLOCK], columns) @ coefficients[columns]
+            sums[i : i + BLOCK] += block(rows[i : i + BLOCK], columns) @ coefficients[columns]
     return sums
 
 
@@ -77,14 +74,14 @@ class Scores:
     def _linear(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """The same through the weight vector, which needs no kernel entries."""
         X = self.gram.X
-        parts = range(0, len(self.support), _BLOCK)
+        parts = range(0, len(self.support), BLOCK)
         w = np.zeros(X.shape[1])
         for v in parts:
-            part = slice(v, v + _BLOCK)
+            part = slice(v, v + BLOCK)
             w += as_float64(X[self.support[part]]).T @ self.coefficients[part]
         scores = np.zeros(len(rows))
-        for i in range(0, len(rows), _BLOCK):
-            scores[i : i + _BLOCK] = as_float64(X[rows[i : i + _BLOCK]]) @ w
+        for i in range(0, len(rows), BLOCK):
+            scores[i : i + BLOCK] = as_float64(X[rows[i : i + BLOCK]]) @ w
         return scores
 
     def known(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:

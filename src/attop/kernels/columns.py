@@ -211,8 +211,9 @@ class ColumnStore:
         n_bytes = max(self.n_bytes - self.capacity * self.column_bytes, self.n_bytes // 8)
         return ColumnStore(self.source.subset(rows), n_bytes, self.workers, (self, rows))
 
-    def leave(self, n_bytes: int) -> None:
-        """Leave so many bytes of the budget to the stores of parts; at most three quarters."""
+    def leave(self, n_entries: int) -> None:
+        """Leave the budget of so many entries to stores of parts; at most three quarters."""
+        n_bytes = n_entries * self.source.dtype.itemsize
         kept = self.n_bytes - min(n_bytes, 3 * self.n_bytes // 4)
         self.capacity = min(self.capacity, max(64, self._filled, kept // self.column_bytes))
 

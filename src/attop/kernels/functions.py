@@ -17,7 +17,7 @@ from sklearn import config_context
 from sklearn.metrics import pairwise
 
 #: Rows and columns of blocks that are summed up; in float64 they fit the caches of most machines.
-_BLOCK = 768
+BLOCK = 768
 #: So many features of samples are converted to float64 at once.
 _CONVERTED = 2**25
 
@@ -115,7 +115,7 @@ class Gram:
     def _blocks_among(self, rows):
         """Blocks on and above the diagonal: slices of `rows` for each side, and the entries."""
         samples = as_float64(self.X[rows]) if self._convertible(rows) else None
-        parts = [slice(i, i + _BLOCK) for i in range(0, len(rows), _BLOCK)]
+        parts = [slice(i, i + BLOCK) for i in range(0, len(rows), BLOCK)]
         for i, one in enumerate(parts):
             for other in parts[i:]:
                 if samples is None:

@@ -49,7 +49,7 @@ class LinearStore:
         """The store of the samples at `rows`."""
         return LinearStore(self.X[rows], self.workers)
 
-    def leave(self, n_bytes: int) -> None:
+    def leave(self, n_entries: int) -> None:
         """No memory is kept that parts could use."""
 
     def cached(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.kernels.functions import Gram, Kernel
+from attop.kernels.functions import BLOCK, Gram, Kernel
 
 #: A new support is remembered instead of the old where less than this share of it is known.
 _KNOWN_ENOUGH = 0.8
-#: Rows of the blocks in which unknown entries are computed.
-_PART = 768
 
 
 Block = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
@@ -145,7 +143,7 @@ class RememberingGram(Gram):
         sums = np.zeros(len(rows))
         sums[known] = self.entries.product(rows[known], coefficients[known])
         new = np.flatnonzero(~known)
-        for part in (new[i : i + _PART] for i in range(0, len(new), _PART)):
+        for part in (new[i : i + BLOCK] for i in range(0, len(new), BLOCK)):
             entries = super().block(rows[part], rows)
             sums[part] += entries @ coefficients
             sums[known] += coefficients[part] @ entries[:, known]

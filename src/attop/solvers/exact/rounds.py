@@ -101,7 +101,7 @@ class Rounds:
         self.counts["seconds_subsample"] += time.perf_counter() - began
         # Columns as long as the active part, for a part of its samples, need memory as well.
         expected = GROWTH * np.count_nonzero(small.value)
-        state.store.leave(4 * int(expected) ** 2)
+        state.store.leave(int(expected) ** 2)
         scores = starts.scores_by(part, small, state)
         alpha, beta = starts.extended(part, small, state.problem, scores)
         active = self._active_part(scores, alpha, beta)
