@@ -15,9 +15,11 @@ from attop.datasets import load_ionosphere
 from attop.formulations import FORMULATIONS
 from attop.kernels import columns
 from attop.kernels.functions import Gram, Kernel
+from attop.objectives import certify
 from attop.problem import Family, Problem
-from attop.solvers.exact import open_columns, rounds, solve
-from attop.solvers.exact.state import State
+from attop.solvers.exact import open_columns, reach, rounds, solve
+from attop.solvers.exact.reach import Reach
+from attop.solvers.exact.rounds import Rounds
 from attop.solvers.solution import Status
 from conftest import kernel_matrix, two_clouds
 from oracle import solve_dual
@@ -199,9 +201,9 @@ def sparse_case(name: str, kernel: str, surrogate: str, **parameters):
 @pytest.fixture
 def follows(monkeypatch):
     """The parts that the whole followed."""
-    follow, seen = State.follow, []
+    follow, seen = Rounds._follow, []
     monkeypatch.setattr(
-        State, "follow", lambda self, *part: (seen.append(part[0]), follow(self, *part))
+        Rounds, "_follow", lambda self, *part: (seen.append(part[0]), follow(self, *part))
     )
     return seen
 
@@ -248,6 +250,67 @@ def test_parts_share_a_small_budget_with_the_whole(name, parameters, follows):
     assert follows
     assert scarce.status is Status.CONVERGED
     assert scarce.certificate.dual == pytest.approx(plenty.certificate.dual, rel=2e-4)
+
+
+#: With a steep surrogate few samples are near the threshold of PatMatNP.
+SMOOTH = [*HARD[:2], ("TauFPL", {"tau": 0.03}), ("PatMatNP", {"tau": 0.02, "theta": 300.0})]
+
+
+def smooth_case(name: str, surrogate: str, **parameters):
+    """Many support vectors of a smooth model: few columns tell its scores."""
+    X, positive = two_clouds(400, 5600, 30, 3.0, seed=7)
+    problem = FORMULATIONS[name].problem(positive, 1e-3, surrogate, **parameters)
+    return problem, Gram(Kernel("rbf", gamma=0.2 / 30), X.astype(np.float32))
+
+
+def within_reach(problem, gram, monkeypatch):
+    """The solution if a reference is looked for at once, what found it, and where that went."""
+    monkeypatch.setattr(reach, "FEW", 8)
+    follow, reaches, points = Reach.follow, [], []
+
+    def observed(self, part, small):
+        follow(self, part, small)
+        reaches.append(self)
+        points.append((self.state.coefficients(), self.state.scores.copy(), self.doubt.copy()))
+
+    monkeypatch.setattr(Reach, "follow", observed)
+    return solve(problem, gram, random_state=0), reaches[0], points
+
+
+@pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
+@pytest.mark.parametrize(("name", "parameters"), SMOOTH)
+def test_scores_out_of_reach_are_within_their_bounds(name, parameters, surrogate, monkeypatch):
+    problem, gram = smooth_case(name, surrogate, **parameters)
+    solution, _, points = within_reach(problem, gram, monkeypatch)
+    assert solution.status is Status.CONVERGED
+    exact = certify(problem, gram, solution.alpha, solution.beta)
+    assert solution.certificate.gap == pytest.approx(exact.gap, abs=1e-9)
+    assert solution.certificate.primal == pytest.approx(exact.primal, rel=1e-9)
+    for coefficients, scores, doubt in points:
+        assert np.mean(doubt > 0.0) > 0.5  # which saves most entries of the columns
+        support = np.flatnonzero(coefficients)
+        kernel = gram.block(np.arange(gram.n_samples), support) - 1.0
+        error = scores - kernel @ coefficients[support]
+        assert np.all(np.abs(error) <= doubt + 1e-5)
+    assert solution.scores is None
+    assert solution.stats["columns"] < 0.8 * solution.stats["support"]
+
+
+def test_what_is_known_of_a_sample_agrees_with_its_columns(monkeypatch):
+    problem, gram = smooth_case("TauFPL", "hinge", tau=0.03)
+    _, found, _ = within_reach(problem, gram, monkeypatch)
+    state, some = found.state, np.arange(0, gram.n_samples, 7)
+    found.know(some)
+    kernel = gram.block(some, np.arange(gram.n_samples)) - 1.0
+    assert_allclose(state.scores[some], kernel @ state.coefficients(), atol=1e-4)
+    members = np.isin(np.arange(gram.n_samples), state.rows[state.member])
+    assert members.any()
+    assert_allclose(state.group_column[some], kernel @ members, rtol=1e-4, atol=1e-3)
+    found.settle()
+    assert found.known.all()
+    assert not found.doubt.any()
+    everything = gram.block(np.arange(gram.n_samples), np.arange(gram.n_samples)) - 1.0
+    assert_allclose(state.scores, everything @ state.coefficients(), atol=1e-4)
 
 
 @pytest.mark.parametrize("C", [0.01, 100.0, np.inf])

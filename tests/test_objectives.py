@@ -123,6 +123,32 @@ def test_hints_save_rows():
     assert len(hinted(problem, gram, alpha, beta, 1e-9).rows) < 300
 
 
+def test_each_score_may_have_an_error_of_its_own(larger_case):
+    problem, gram, alpha, beta = larger_case
+    exact = kernel_matrix(gram) @ signed_coefficients(problem, alpha, beta)
+    rng = np.random.default_rng(6)
+    error = np.where(rng.random(len(exact)) < 0.5, 1e-6, 0.3)
+    error[signed_coefficients(problem, alpha, beta) != 0.0] = 1e-6
+    hint = exact + 0.5 * error * rng.uniform(-1.0, 1.0, size=len(exact))
+    certificate = certify(problem, gram, alpha, beta, scores=hint, score_error=error)
+    assert_allclose(certificate[:6], certify(*larger_case)[:6], rtol=1e-10, atol=1e-12)
+
+
+def test_a_wrong_hint_where_the_bound_leaves_least_room_is_found_out():
+    """One competitor above all others is hidden by a wrong score: the threshold depends on it."""
+    X, positive = two_clouds(60, 4000, distance=2.0, seed=4)
+    problem = FORMULATIONS["TopPush"].problem(positive, 0.8, "hinge")
+    gram = Gram(Kernel("rbf", gamma=0.3), X)
+    alpha, beta = np.full(60, 0.01), np.zeros(4000)
+    beta[:3] = 0.2
+    scores = kernel_matrix(gram) @ signed_coefficients(problem, alpha, beta)
+    highest = problem.competitors[np.argmax(scores[problem.competitors])]
+    hint = scores.copy()
+    hint[highest] = np.sort(scores[problem.competitors])[-2] - 1e-3
+    certificate = certify(problem, gram, alpha, beta, scores=hint, score_error=1e-6)
+    assert_allclose(certificate[:6], certify(problem, gram, alpha, beta)[:6], atol=1e-12)
+
+
 def test_a_wrong_hint_is_found_out(larger_case):
     problem, gram, alpha, beta = larger_case
     exact = kernel_matrix(gram) @ signed_coefficients(problem, alpha, beta)

@@ -99,7 +99,7 @@ class Scores:
             return hint
         return hint + 0.5 * (np.min(difference) + np.max(difference))
 
-    def agree_with(self, hint: NDArray[np.float64], error: float) -> bool:
+    def agree_with(self, hint: NDArray[np.float64], error: NDArray[np.float64]) -> bool:
         """Whether `hint` is within `error` of all scores computed so far."""
         difference = np.abs(self.values[self.computed] - hint[self.computed])
-        return bool(np.all(difference <= error))
+        return bool(np.all(difference <= error[self.computed]))

@@ -160,7 +160,7 @@ def certify(
     beta: NDArray[np.float64],
     *,
     scores: NDArray[Any] | None = None,
-    score_error: float | None = None,
+    score_error: NDArray[np.float64] | float | None = None,
 ) -> Certificate:
     """Primal value, dual value, feasibility and gap of a dual point, from scratch.
 
@@ -175,10 +175,10 @@ def certify(
     scores : ndarray, optional
         Approximate scores of all rows, up to a constant common to all.  Rows that by them
         cannot matter are left out.
-    score_error : float, optional
-        Bound on the absolute error of `scores`; needed with them.  A few dozen of the
-        rows left out are recomputed, and a single error above the bound brings all
-        rows back.
+    score_error : float or ndarray, optional
+        Bound on the absolute error of each of the `scores`; needed with them.  A few dozen
+        of the rows left out are recomputed, some of them at random and some where the
+        bound leaves least room, and a single error above it brings all rows back.
 
     Returns
     -------
@@ -207,35 +207,44 @@ def certify(
     )
 
 
-def _screen(problem: Problem, exact: Scores, hint: NDArray[Any], error: float) -> bool:
+def _screen(problem: Problem, exact: Scores, hint: NDArray[Any], error) -> bool:
     """Compute the scores that can matter by the hint; False where it cannot be trusted.
 
-    Thresholds are monotone and move with a common shift of the scores, so that an error
-    ``e`` of each score is at most an error ``e`` of the threshold.
+    Thresholds are monotone in each score: those of the least scores that the error allows
+    are not above the true ones.
     """
     if np.isinf(problem.C) and problem.family != Family.TIED_CAP:
         return False  # the multiples of w that are looked at have thresholds of their own
     exact.compute_support()
     hint = exact.aligned(np.asarray(hint, dtype=np.float64))
+    error = np.broadcast_to(error, hint.shape)
     if not exact.agree_with(hint, error):
         return False
-    competing = hint[problem.competitors]
+    least, most = hint - error, hint + error
+    competing = least[problem.competitors]
     if problem.family == Family.TIED_CAP:
         rank = len(competing) - problem.K
         lowest = float(np.partition(competing, rank)[rank])
     else:
         lowest = _threshold(problem, competing) - 1.0 / problem.theta
-    exact.compute(problem.competitors[competing >= lowest - 2.0 * error])
-    positive = hint[problem.positives]
+    exact.compute(problem.competitors[most[problem.competitors] >= lowest])
     if np.isinf(problem.C):
-        highest = float(np.min(positive)) + 2.0 * error
+        highest = float(np.min(most[problem.positives]))
     else:
-        highest = _threshold(problem, exact.known(problem.competitors)) + 1.0 + error
-    exact.compute(problem.positives[positive <= highest])
-    left_out = np.flatnonzero(~exact.computed)
-    n_checks = min(_SPOT_CHECKS, len(left_out))
-    exact.compute(np.random.default_rng(0).choice(left_out, n_checks, replace=False))
+        highest = _threshold(problem, exact.known(problem.competitors)) + 1.0
+    exact.compute(problem.positives[least[problem.positives] <= highest])
+    room = np.full(len(hint), np.inf)
+    room[problem.competitors] = lowest - most[problem.competitors]
+    room[problem.positives] = np.minimum(room, least - highest)[problem.positives]
+    exact.compute(_spot_checks(np.flatnonzero(~exact.computed), room))
     return exact.agree_with(hint, error)
+
+
+def _spot_checks(rows: NDArray[np.intp], room: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Some of `rows` at random, and some of those that have least room."""
+    n_checks = min(_SPOT_CHECKS, len(rows))
+    drawn = np.random.default_rng(0).choice(rows, n_checks, replace=False)
+    return np.union1d(drawn, rows[np.argsort(room[rows])[:n_checks]])
 
 
 def _threshold(problem: Problem, competitors: NDArray[np.float64]) -> float:

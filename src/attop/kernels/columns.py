@@ -54,9 +54,18 @@ class ColumnSource(Protocol):
     n_samples: int
     dtype: np.dtype
     diagonal: NDArray[np.float64]
+    #: What was taken from the kernel, and whether that is positive semi-definite for sure.
+    shift: float
+    definite: bool
+    #: Multiplications that an entry takes.
+    work: float
 
     def compute(self, rows: NDArray[np.intp], out: NDArray[Any], workers: Workers) -> None:
         """Write column ``rows[i]`` into ``out[i]``."""
+        ...
+
+    def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp], workers: Workers):
+        """The entries at `rows` x `columns`."""
         ...
 
     def subset(self, rows: NDArray[np.intp]) -> ColumnSource:
@@ -67,19 +76,30 @@ class ColumnSource(Protocol):
 class GaussianSource:
     """``exp(-gamma |x - x'|^2) - 1`` from one matrix product and one pass over its result."""
 
+    shift, definite = 1.0, True
+
     def __init__(self, samples: Samples, gamma: float) -> None:
         self.samples, self.gamma = samples, gamma
         self.n_samples, self.dtype = samples.n_samples, samples.dtype
-        self.diagonal = np.zeros(self.n_samples)
+        self.diagonal, self.work = np.zeros(self.n_samples), samples.work
 
     def compute(self, rows, out, workers) -> None:
         """Write column ``rows[i]`` into ``out[i]``."""
         self.samples.inner_products(rows, out)
-        norms = self.samples.squared_norms
-        gamma = self.dtype.type(self.gamma)
-        workers.over_rows(
-            compiled.gaussian_minus_one, self.n_samples, out, norms[rows], norms, gamma
-        )
+        self._finish(out, rows, self.samples.squared_norms, workers)
+
+    def block(self, rows, columns, workers):
+        """The entries at `rows` x `columns`."""
+        other = self.samples.subset(columns)
+        out = np.empty((len(rows), len(columns)), dtype=self.dtype)
+        self.samples.inner_products(rows, out, other)
+        self._finish(out, rows, other.squared_norms, workers)
+        return out
+
+    def _finish(self, out, rows, norms, workers) -> None:
+        """Turn inner products of the samples at `rows` into kernel entries."""
+        own, gamma = self.samples.squared_norms[rows], self.dtype.type(self.gamma)
+        workers.over_rows(compiled.gaussian_minus_one, len(norms), out, own, norms, gamma)
 
     def subset(self, rows):
         """The source restricted to `rows`."""
@@ -89,10 +109,12 @@ class GaussianSource:
 class GramSource:
     """Any other kernel: blocks of the float64 kernel function, rounded for storage."""
 
+    shift, definite = 0.0, False  # the kernel may be anything
+
     def __init__(self, gram: Gram, dtype: np.dtype, rows: NDArray[np.intp] | None = None) -> None:
         self.gram, self.dtype = gram, dtype
         self._all = np.arange(gram.n_samples) if rows is None else rows
-        self.n_samples = len(self._all)
+        self.n_samples, self.work = len(self._all), float(gram.X.shape[1])
         if gram.kernel.name == "precomputed":
             self.diagonal = np.diagonal(gram.X)[self._all].astype(np.float64)
         else:
@@ -105,6 +127,10 @@ class GramSource:
         step = max(1, 2**24 // self.n_samples)
         for part in _parts(np.arange(len(rows)), step):
             out[part] = self.gram.block(self._all[rows[part]], self._all)
+
+    def block(self, rows, columns, workers):
+        """The entries at `rows` x `columns`."""
+        return self.gram.block(self._all[rows], self._all[columns]).astype(self.dtype)
 
     def subset(self, rows):
         """The source restricted to `rows`."""
@@ -136,12 +162,18 @@ class Samples:
         workers.over_rows(compiled.centre, n, X, features, mean, centred, squared_norms)
         return cls(centred, squared_norms)
 
-    def inner_products(self, rows, out) -> None:
-        """Write the inner products of sample ``rows[i]`` with all samples into ``out[i]``."""
-        if sp.issparse(self.X):
-            out[:] = (self.X @ self.X[rows].toarray().T).T
+    @property
+    def work(self) -> float:
+        """Features that an inner product has to go through, on average."""
+        return self.X.nnz / self.n_samples if sp.issparse(self.X) else self.X.shape[1]
+
+    def inner_products(self, rows, out, others: Samples | None = None) -> None:
+        """Write the inner products of sample ``rows[i]`` with all `others` into ``out[i]``."""
+        X = self.X if others is None else others.X
+        if sp.issparse(X):
+            out[:] = (X @ self.X[rows].toarray().T).T
         else:
-            np.matmul(self.X[rows], self.X.T, out=out)
+            np.matmul(self.X[rows], X.T, out=out)
 
     def subset(self, rows) -> Samples:
         """The samples at `rows`."""
@@ -159,6 +191,8 @@ def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:
 #: Columns computed at once: matrix products reach their speed from there on.  Long columns
 #: come in smaller blocks, which may have to be held besides the store.
 _BLOCK, _BLOCK_BYTES = 1024, 2**27
+#: Entries that are computed at once where none are kept.
+_PRODUCT = 2**22
 
 
 class ColumnStore:
@@ -327,6 +361,21 @@ class ColumnStore:
                 columns = self._columns_besides(rows[part])
                 self._add(columns, np.arange(len(part)), weights[part], out)
             room -= len(part)
+
+    def block(self, rows, columns) -> NDArray[Any]:
+        """The entries at `rows` x `columns`, computed, not kept."""
+        return self.source.block(rows, columns, self.workers)
+
+    def product_at(self, rows, columns, weights) -> NDArray[np.float64]:
+        """``sum_i weights[i] * column(columns[i])`` at `rows` only; no entries are kept."""
+        sums, slots = np.zeros(len(rows)), np.arange(len(columns))
+        step = max(1, _PRODUCT // max(1, len(columns)))
+        for start in range(0, len(rows), step):
+            out = sums[start : start + step]
+            entries = self.block(columns, rows[start : start + step])
+            add = compiled.add_columns, len(out), entries, slots, weights, out
+            self.workers.over_rows(*add, least=512)
+        return sums
 
     def submatrix(self, rows) -> NDArray[np.float64]:
         """Kernel matrix of `rows`, whose columns are in the store, in float64."""

@@ -129,16 +129,22 @@ def largest_gain(gain, first, last):
     most = 0.0
     for v in range(gain.size):
         most = max(most, gain[v])
+    return most, holder_of(gain, most, first)
+
+
+@njit(cache=True, nogil=True)
+def holder_of(gain, most, first):
+    """Which variable, counted from `first`, has the gain `most`; -1 if that is not positive."""
     if most > 0.0:
         for v in range(gain.size):
             if gain[v] == most:
-                return most, first + v
-    return 0.0, -1
+                return first + v
+    return -1
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def pair_gains(block, a, sign, first, last, penalty, least_curvature):
-    """Gains of `a` moving up (sign 1) or down (-1) against each variable of ``first:last``.
+def best_pair(block, a, sign, first, last, penalty, least_curvature):
+    """Largest gain of `a` moving up (sign 1) or down (-1) against one of ``first:last``; which.
 
     `penalty` is what the penalty on alphas adds to the curvature of these pairs.
     """
@@ -147,13 +153,15 @@ def pair_gains(block, a, sign, first, last, penalty, least_curvature):
     rate_a, base = sign * block.rate[a], block.diagonal[a] + penalty
     row, rate = block.kernel[a, first:last], block.rate[first:last]
     diagonal, gain = block.diagonal[first:last], block.gain[first:last]
+    most = 0.0
     for v in range(gain.size):
+        # Of `a` itself the slope is zero, and so the gain.
         slope = max(rate_a - sign * rate[v], 0.0)
         curvature = max(base + diagonal[v] - 2.0 * row[v], least_curvature)
         step = min(slope / curvature, min(room, rooms[v]))
         gain[v] = step * (slope - 0.5 * curvature * step)
-    if first <= a < last:
-        block.gain[a] = 0.0
+        most = max(most, gain[v])
+    return most, holder_of(gain, most, first)
 
 
 @njit(cache=True, nogil=True)
@@ -202,16 +210,22 @@ def shift(block, group, v, step, terms):
     return Group(group.cap, group.size, group.square, score, group.floor)
 
 
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _follow_cap(block, cap, first):
+    """The rooms of the betas, which start with `first`, under a new cap."""
+    rise, fall = block.rise[first:], block.fall[first:]
+    value, member = block.value[first:], block.member[first:]
+    for v in range(rise.size):
+        rise[v] = cap if member[v] else rise[v]
+        fall[v] = fall[v] if member[v] else max(cap - value[v], 0.0)
+
+
 @njit(cache=True, nogil=True)
 def shift_group(block, group, rise, terms):
     """Raise the cap, and every member with it, by `rise`."""
     _subtract(block.rate, -rise, block.group_column)
     cap = group.cap + rise
-    for v in range(terms.n_alphas, block.value.size):
-        if block.member[v]:
-            block.rise[v] = cap
-        else:
-            block.fall[v] = max(cap - block.value[v], 0.0)
+    _follow_cap(block, cap, terms.n_alphas)
     score = group.score - rise * group.square
     return Group(cap, group.size, group.square, score, group.floor)
 
@@ -242,10 +256,22 @@ def leave(block, group, v):
 def join_at_cap(block, group, first, limit):
     """Take into the group every beta from `first` on that has come to the cap."""
     border = group.cap * (1.0 - AT_CAP)
+    if largest_outside(block, 0.0, first) < border:
+        return group
     for v in range(first, block.value.size):
         if not block.member[v] and group.size < limit and block.value[v] >= border:
             group = join(block, group, v)
     return group
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def largest_outside(block, floor, first):
+    """The largest beta outside the group, at least `floor`; betas start with `first`."""
+    values, members = block.value[first:], block.member[first:]
+    largest = floor
+    for v in range(values.size):
+        largest = max(largest, 0.0 if members[v] else values[v])
+    return largest
 
 
 @njit(cache=True, nogil=True)

@@ -73,7 +73,8 @@ def solve(
     computed_before = store.n_computed
     try:
         state = State(problem, store)
-        solver = Rounds(state, limits, verbose)
+        # Stores that several fits share keep columns for them anyway.
+        solver = Rounds(state, limits, verbose, all_scores=columns is not None)
         status = solver.begin(start, random_state)
         if status is None:
             status = solver.run(0.5 * tol)
@@ -81,6 +82,7 @@ def solve(
     finally:
         if columns is None:
             store.close()
+    extra = 0.0 if solver.reach is None else solver.reach.n_entries / store.n_samples
     return Solution(
         alpha=state.alpha.copy(),
         beta=state.beta.copy(),
@@ -89,11 +91,11 @@ def solve(
         n_iter=limits.rounds,
         stats={
             **solver.counts,
-            "columns": store.n_computed - computed_before + solver.counts["columns"],
+            "columns": store.n_computed - computed_before + solver.counts["columns"] + extra,
             "support": float(np.count_nonzero(state.value)),
         },
         certificate=certificate,
-        scores=state.scores,
+        scores=None if solver.reach and solver.reach.doubt.any() else state.scores,
     )
 
 
@@ -117,24 +119,28 @@ def _certified(
     state = solver.state
     for attempt in range(4):
         began = time.perf_counter()
-        certificate = _certificate(state, gram)
+        certificate = _certificate(solver, gram)
         solver.counts["seconds_certificate"] += time.perf_counter() - began
         if certificate.certifies(tol) and status not in (Status.INTERRUPTED, Status.UNBOUNDED):
             return certificate, Status.CONVERGED
         if status not in (Status.CONVERGED, Status.STALLED) or attempt == 3:
             break
         # The rounding of the columns hid a violation: go on from the exact scores.
+        if solver.reach is not None:
+            solver.reach.settle()
         _correct_scores(state, certificate)
         status = solver.run(0.5 * tol * 0.5**attempt)
     return certificate, Status.PRECISION if status == Status.CONVERGED else status
 
 
-def _certificate(state: State, gram: Gram) -> Certificate:
+def _certificate(solver: Rounds, gram: Gram) -> Certificate:
+    state, reach = solver.state, solver.reach
     problem, store = state.problem, state.store
     if isinstance(store, LinearStore):  # exact scores cost no more than a hint saves
         return objectives.certify(problem, gram, state.alpha, state.beta)
     scale = max(float(np.max(np.abs(store.diagonal))), 1.0)
-    bound = SCORE_ERROR * max(store.precision, 1e-13) * scale * float(np.sum(state.value))
+    rounding = SCORE_ERROR * max(store.precision, 1e-13) * scale * float(np.sum(state.value))
+    bound = np.full(len(state.scores), rounding) + (0.0 if reach is None else reach.doubt)
     return objectives.certify(
         problem, gram, state.alpha, state.beta, scores=state.scores, score_error=bound
     )

@@ -12,14 +12,15 @@ from numba import njit
 
 from attop.solvers.exact.block import (
     AT_CAP,
+    FAST,
     best_falling,
+    best_pair,
     best_rising,
+    holder_of,
     join,
     join_at_cap,
-    largest_below_cap,
-    largest_gain,
+    largest_outside,
     leave,
-    pair_gains,
     pair_step,
     penalty_of,
     shift,
@@ -90,18 +91,52 @@ def _hold_lone_member(block, group, first):
             block.rise[v] = group.cap if group.size > 1 else 0.0
 
 
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _best_against_group(block, group, upwards, floor, first, last, penalty, terms):
+    """The largest gain of one of ``first:last`` moving up (or down) against the group; which."""
+    rate, gain = block.rate[first:last], block.gain[first:last]
+    diagonal, cross = block.diagonal[first:last], block.group_column[first:last]
+    member = block.member[first:last]
+    rooms = block.rise[first:last] if upwards else block.fall[first:last]
+    sign = 1.0 if upwards else -1.0
+    # A member that moves up leaves the group behind; it does not move down against it.
+    without = 1.0 / max(group.size - 1, 1) if upwards and group.size > 1 else 0.0
+    within = 1.0 / group.size
+    most_room, widen = np.inf, 1.0
+    if not upwards:
+        most_room = group.size * (group.cap - floor)
+        if first >= terms.n_alphas:  # the cap comes down to meet a growing beta
+            widen = 1.0 / (1.0 + within)
+    most = 0.0
+    for v in range(gain.size):
+        own = 1.0 if member[v] else 0.0
+        share = without if member[v] else within
+        square = group.square - own * (2.0 * cross[v] - diagonal[v])
+        slope = sign * (rate[v] - (terms.price - group.score - own * rate[v]) * share)
+        curvature = diagonal[v] * (1.0 + 2.0 * own * share) - 2.0 * cross[v] * share
+        curvature = max(curvature + square * share * share + penalty, terms.least_curvature)
+        room = min(rooms[v] * widen, most_room) if share > 0.0 else 0.0
+        slope = max(slope, 0.0)
+        step = min(slope / curvature, room)
+        gain[v] = step * (slope - 0.5 * curvature * step)
+        most = max(most, gain[v])
+    return most, holder_of(gain, most, first)
+
+
 @njit(cache=True, nogil=True)
 def _best_partner(block, group, a, sign, floor, terms):
     """Largest gain of `a` moving up (sign 1) or down (-1), and the partner."""
-    b, n = block.value.size, terms.n_alphas
+    b, n, curvature = block.value.size, terms.n_alphas, terms.alpha_curvature
     if a == b:
-        for v in range(b):
-            block.gain[v] = _group_gain(block, group, v, sign < 0, floor, terms)
-        return largest_gain(block.gain, 0, b)
-    own = penalty_of(a, terms)
-    pair_gains(block, a, sign, 0, n, own + terms.alpha_curvature, terms.least_curvature)
-    pair_gains(block, a, sign, n, b, own, terms.least_curvature)
-    best, partner = largest_gain(block.gain, 0, b)
+        up = sign < 0
+        best, partner = _best_against_group(block, group, up, floor, 0, n, curvature, terms)
+        gain, other = _best_against_group(block, group, up, floor, n, b, 0.0, terms)
+        return (gain, other) if gain > best else (best, partner)
+    own, least = penalty_of(a, terms), terms.least_curvature
+    best, partner = best_pair(block, a, sign, 0, n, own + curvature, least)
+    gain, other = best_pair(block, a, sign, n, b, own, least)
+    if gain > best:
+        best, partner = gain, other
     if group.size > 0:
         gain = _group_gain(block, group, a, sign > 0, floor, terms)
         if gain > best:
@@ -144,7 +179,7 @@ def solve_pairs(block, group, terms, tolerance, max_steps):
         group = join_at_cap(block, group, n, limit)
     for count in range(max_steps):
         if capped:
-            floor, _, _ = largest_below_cap(block, group.floor, n)
+            floor = largest_outside(block, group.floor, n)
             if group.size <= 2:
                 _hold_lone_member(block, group, n)
         up, down, violation = _extremes(block, group, floor, terms)

@@ -75,12 +75,8 @@ def active(
     The `previous` active part serves again if it has them all.
     """
     t = objectives.threshold(problem, scores)
-    competing = scores[problem.competitors]
-    if problem.family == Family.TIED_CAP:
-        level = float(np.partition(competing, len(competing) - problem.K)[-problem.K])
-    else:
-        level = t - 1.0 / problem.theta
-    room, height = 1.0 + t - scores[problem.positives], competing - level
+    room = 1.0 + t - scores[problem.positives]
+    height = scores[problem.competitors] - level(problem, scores, t)
     alphas_wanted, betas_wanted = (alpha > 0.0) | (room >= 0.0), (beta > 0.0) | (height >= 0.0)
     if previous is not None:
         missing = alphas_wanted.sum() - alphas_wanted[previous.alphas].sum()
@@ -92,6 +88,14 @@ def active(
     # The expected number of competitors above the threshold stays that of the whole.
     tau = problem.tau * len(problem.competitors) / len(betas)
     return Part(smaller._replace(tau=tau), rows, alphas, betas)
+
+
+def level(problem: Problem, scores: NDArray[np.float64], threshold: float) -> float:
+    """The least score of a competitor that matters to the threshold."""
+    if problem.family == Family.TIED_CAP:
+        competing = scores[problem.competitors]
+        return float(np.partition(competing, len(competing) - problem.K)[-problem.K])
+    return threshold - 1.0 / problem.theta
 
 
 def _with_company(wanted: NDArray[np.bool_], merit: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from attop.solvers.exact import parts
 from attop.solvers.exact import start as starts
+from attop.solvers.exact.reach import Reach
 from attop.solvers.exact.state import State, Store
 from attop.solvers.exact.working_set import (
     NEW_COLUMNS,
@@ -63,8 +64,18 @@ class Rounds:
         columns of this state), and the seconds spent.
     """
 
-    def __init__(self, state: State, limits: Limits, verbose: int, nested: bool = False) -> None:
+    def __init__(
+        self,
+        state: State,
+        limits: Limits,
+        verbose: int,
+        nested: bool = False,
+        all_scores: bool = True,
+    ) -> None:
         self.state, self.limits, self.verbose, self.nested = state, limits, verbose, nested
+        self.reach: Reach | None = None
+        if not all_scores and Reach.applies_to(state):
+            self.reach = Reach(state)
         self.by_parts = not nested and state.store.n_samples >= PARTS_FROM
         self.counts: dict[str, float] = defaultdict(float)
         self.previous = np.empty(0, dtype=np.intp)
@@ -102,7 +113,10 @@ class Rounds:
         # Columns as long as the active part, for a part of its samples, need memory as well.
         expected = GROWTH * np.count_nonzero(small.value)
         state.store.leave(int(expected) ** 2)
-        scores = starts.scores_by(part, small, state)
+        if self.reach is None:
+            scores = starts.scores_by(part, small, state)
+        else:
+            scores = self.reach.scores_by(part, small)
         alpha, beta = starts.extended(part, small, state.problem, scores)
         active = self._active_part(scores, alpha, beta)
         if active is not None:
@@ -114,7 +128,7 @@ class Rounds:
             if status is Status.CONVERGED:
                 status = self._solve_active(part, small, FIRST)
             else:
-                state.follow(part, small)
+                self._follow(part, small)
         else:
             state.set(alpha, beta)
             state.rescale()
@@ -154,11 +168,15 @@ class Rounds:
         if self.by_parts and not idle:
             active = self._active_part(state.scores, state.alpha, state.beta)
         if active is not None:
+            if self.reach is not None:
+                self.reach.know(active[0].rows)
             small = state.restricted(*active)
             further = max(0.5 * tol, FURTHER * gap)
             if self._solve_active(active[0], small, further) is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             return
+        if self.reach is not None:
+            self.reach.settle()
         size = 0 if idle else large_block(state)
         if size:
             state.solve_large_block(choose_large(state, size), ACCURATELY * tol)
@@ -182,8 +200,14 @@ class Rounds:
         nested = self._nested(small)
         status = nested.run(tol)
         self._count(nested)
-        self.state.follow(part, small)
+        self._follow(part, small)
         return status
+
+    def _follow(self, part: parts.Part, small: State) -> None:
+        if self.reach is None:
+            self.state.follow(part, small)
+        else:
+            self.reach.follow(part, small)
 
     def _nested(self, small: State) -> Rounds:
         return Rounds(small, self.limits, self.verbose, nested=True)

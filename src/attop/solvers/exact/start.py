@@ -138,7 +138,7 @@ def _beta_weights(part, solved, problem, scores) -> NDArray[np.float64]:
     competing = scores[problem.competitors]
     if problem.family == Family.NORM:
         t = objectives.threshold(problem, scores)
-        return np.maximum(0.0, 1.0 + problem.theta * (competing - t)) + 1e-12
+        return np.maximum(0.0, 1.0 + problem.theta * (competing - t))
     cap = solved.cap if solved.capped else float(np.max(solved.beta))
     weights[part.betas] = solved.beta / cap
     if problem.family == Family.PRICED_CAP:

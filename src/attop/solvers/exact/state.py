@@ -94,6 +94,26 @@ class State:
         """Go where the part went."""
         self._move(self._variables(part), small.value, small.member, small.cap)
 
+    def adopt(self, part: Part, small: State) -> None:
+        """Take over what the part has: its variables, and scores and group at its samples."""
+        chosen = self._variables(part)
+        self.value[chosen], self.member[chosen] = small.value, small.member
+        self.scores[part.rows], self.group_column[part.rows] = small.scores, small.group_column
+        self.cap = small.cap
+
+    def coefficients(self) -> NDArray[np.float64]:
+        """The coefficient of each sample in ``w``."""
+        coefficients = np.zeros(self.store.n_samples)
+        coefficients[self.problem.positives] = self.alpha
+        coefficients[self.problem.competitors] -= self.beta
+        return coefficients
+
+    def members(self) -> NDArray[np.float64]:
+        """1 for each sample whose beta is in the group, else 0."""
+        members = np.zeros(self.store.n_samples)
+        members[self.rows[self.member]] = 1.0
+        return members
+
     def _variables(self, part: Part) -> NDArray[np.intp]:
         return np.concatenate([part.alphas, self.n_alphas + part.betas])
 

@@ -18,13 +18,13 @@ from attop.solvers.exact.block import (
     AT_CAP,
     FAST,
     best_falling,
+    best_pair,
     best_rising,
     join,
     join_at_cap,
     largest_below_cap,
     largest_gain,
     leave,
-    pair_gains,
     pair_step,
     shift,
     shift_group,
@@ -152,12 +152,10 @@ def _best_pair(block, up, down, first, last, penalty, terms):
     least = terms.least_curvature
     best, one, two = 0.0, -1, -1
     if up >= 0 and down >= 0:
-        pair_gains(block, up, 1, first, last, penalty, least)
-        gain, partner = largest_gain(block.gain, first, last)
+        gain, partner = best_pair(block, up, 1, first, last, penalty, least)
         if gain > best:
             best, one, two = gain, up, partner
-        pair_gains(block, down, -1, first, last, penalty, least)
-        gain, partner = largest_gain(block.gain, first, last)
+        gain, partner = best_pair(block, down, -1, first, last, penalty, least)
         if gain > best:
             best, one, two = gain, partner, down
     return best, one, two
