@@ -24,6 +24,10 @@ from numpy.typing import NDArray
 #: Betas this close to the cap, relative to it, belong to the group.
 AT_CAP = 1e-10
 
+# Compilers vectorise the maximum of integers, but not that of floats, whose bits are ordered alike.
+_LEAST, _MOST = np.int64(-(2**63)), np.int64(2**63 - 1)
+_SIGN = np.int64(63)
+
 #: Rounding order may change; infinities keep their meaning, NaN does not occur.
 FAST = {"contract", "nsz", "arcp", "reassoc", "nnan"}
 
@@ -96,50 +100,53 @@ class Terms(NamedTuple):
     least_value: float
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def best_rising(rate, rise, first, last):
-    """The variable of ``first:last`` with room to rise and the largest rate, -1 if none."""
-    rate, rise = rate[first:last], rise[first:last]
-    most = -np.inf
-    for v in range(rate.size):
-        most = max(most, rate[v] if rise[v] > 0.0 else -np.inf)
-    for v in range(rate.size):
-        if rate[v] == most and rise[v] > 0.0:
-            return first + v
-    return -1
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def best_falling(rate, fall, first, last):
-    """The variable of ``first:last`` with room to fall and the smallest rate, -1 if none."""
-    rate, fall = rate[first:last], fall[first:last]
-    least = np.inf
-    for v in range(rate.size):
-        least = min(least, rate[v] if fall[v] > 0.0 else np.inf)
-    for v in range(rate.size):
-        if rate[v] == least and fall[v] > 0.0:
-            return first + v
-    return -1
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def largest_gain(gain, first, last):
-    """The largest gain of ``first:last`` and its variable; -1 if none is positive."""
-    gain = gain[first:last]
-    most = 0.0
-    for v in range(gain.size):
-        most = max(most, gain[v])
-    return most, holder_of(gain, most, first)
+@njit(cache=True, nogil=True, inline="always")
+def _order(bits):
+    """The bits of a float as an integer of the same order: those of negative ones are turned."""
+    return bits ^ ((bits >> _SIGN) & _MOST)
 
 
 @njit(cache=True, nogil=True)
-def holder_of(gain, most, first):
-    """Which variable, counted from `first`, has the gain `most`; -1 if that is not positive."""
-    if most > 0.0:
-        for v in range(gain.size):
-            if gain[v] == most:
-                return first + v
-    return -1
+def best_rising(rate, rise, first, last):
+    """The variable of ``first:last`` with room to rise and the largest rate, -1 if none."""
+    bits, rise = rate[first:last].view(np.int64), rise[first:last]
+    most = _LEAST
+    for v in range(bits.size):
+        most = max(most, _order(bits[v]) if rise[v] > 0.0 else _LEAST)
+    place = bits.size
+    for v in range(bits.size):
+        here = rise[v] > 0.0 and _order(bits[v]) == most
+        place = min(place, v if here else bits.size)
+    return first + place if place < bits.size else -1
+
+
+@njit(cache=True, nogil=True)
+def best_falling(rate, fall, first, last):
+    """The variable of ``first:last`` with room to fall and the smallest rate, -1 if none."""
+    bits, fall = rate[first:last].view(np.int64), fall[first:last]
+    least = _MOST
+    for v in range(bits.size):
+        least = min(least, _order(bits[v]) if fall[v] > 0.0 else _MOST)
+    place = bits.size
+    for v in range(bits.size):
+        here = fall[v] > 0.0 and _order(bits[v]) == least
+        place = min(place, v if here else bits.size)
+    return first + place if place < bits.size else -1
+
+
+@njit(cache=True, nogil=True)
+def largest_gain(gain, first, last):
+    """The largest gain of ``first:last``, none negative, and its variable; -1 if all are zero."""
+    bits = gain[first:last].view(np.int64)
+    most = np.int64(0)
+    for v in range(bits.size):
+        most = max(most, bits[v])
+    if most == 0:
+        return 0.0, -1
+    place = bits.size
+    for v in range(bits.size):
+        place = min(place, v if bits[v] == most else bits.size)
+    return gain[first + place], first + place
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -153,15 +160,13 @@ def best_pair(block, a, sign, first, last, penalty, least_curvature):
     rate_a, base = sign * block.rate[a], block.diagonal[a] + penalty
     row, rate = block.kernel[a, first:last], block.rate[first:last]
     diagonal, gain = block.diagonal[first:last], block.gain[first:last]
-    most = 0.0
     for v in range(gain.size):
         # Of `a` itself the slope is zero, and so the gain.
         slope = max(rate_a - sign * rate[v], 0.0)
         curvature = max(base + diagonal[v] - 2.0 * row[v], least_curvature)
         step = min(slope / curvature, min(room, rooms[v]))
-        gain[v] = step * (slope - 0.5 * curvature * step)
-        most = max(most, gain[v])
-    return most, holder_of(gain, most, first)
+        gain[v] = max(step * (slope - 0.5 * curvature * step), 0.0)
+    return largest_gain(block.gain, first, last)
 
 
 @njit(cache=True, nogil=True)
@@ -264,25 +269,35 @@ def join_at_cap(block, group, first, limit):
     return group
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
 def largest_outside(block, floor, first):
     """The largest beta outside the group, at least `floor`; betas start with `first`."""
-    values, members = block.value[first:], block.member[first:]
-    largest = floor
-    for v in range(values.size):
-        largest = max(largest, 0.0 if members[v] else values[v])
-    return largest
+    largest, _ = _largest(block.value[first:], block.member[first:], -1)
+    return max(floor, largest)
+
+
+@njit(cache=True, nogil=True)
+def _largest(values, left_out, also_left_out):
+    """The largest of values that are not negative and not left out, 0 if none, and its place."""
+    bits = values.view(np.int64)
+    most = np.int64(0)
+    for v in range(bits.size):
+        most = max(most, np.int64(0) if left_out[v] or v == also_left_out else bits[v])
+    if most == 0:
+        return 0.0, -1
+    place = bits.size
+    for v in range(bits.size):
+        here = bits[v] == most and not left_out[v] and v != also_left_out
+        place = min(place, v if here else bits.size)
+    return values[place], place
 
 
 @njit(cache=True, nogil=True)
 def largest_below_cap(block, floor, first):
     """Largest and second largest beta outside the group (at least `floor`), and the holder."""
-    largest, second, holder = floor, 0.0, -1
     values, members = block.value[first:], block.member[first:]
-    for v in range(values.size):
-        value = 0.0 if members[v] else values[v]
-        if value > largest:
-            largest, second, holder = value, largest, first + v
-        elif value > second:
-            second = value
-    return largest, second, holder
+    largest, holder = _largest(values, members, -1)
+    if largest <= floor:
+        return floor, largest, -1
+    second, _ = _largest(values, members, holder)
+    return largest, max(second, floor), first + holder

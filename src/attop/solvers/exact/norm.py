@@ -60,7 +60,7 @@ def _gains(block, a, sign, rates, norm, first, last, terms):
         curvature = max(base + diagonal[v] - 2.0 * row[v], terms.least_curvature)
         curvature += scale * max(square - slope * slope * inverse, 0.0)
         step = min(rate / curvature, min(room, rooms[v]))
-        gain[v] = step * (rate - 0.5 * curvature * step)
+        gain[v] = max(step * (rate - 0.5 * curvature * step), 0.0)
     if first <= a < last:
         block.gain[a] = 0.0
 

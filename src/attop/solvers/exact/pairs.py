@@ -16,9 +16,9 @@ from attop.solvers.exact.block import (
     best_falling,
     best_pair,
     best_rising,
-    holder_of,
     join,
     join_at_cap,
+    largest_gain,
     largest_outside,
     leave,
     pair_step,
@@ -107,7 +107,6 @@ def _best_against_group(block, group, upwards, floor, first, last, penalty, term
         most_room = group.size * (group.cap - floor)
         if first >= terms.n_alphas:  # the cap comes down to meet a growing beta
             widen = 1.0 / (1.0 + within)
-    most = 0.0
     for v in range(gain.size):
         own = 1.0 if member[v] else 0.0
         share = without if member[v] else within
@@ -118,9 +117,8 @@ def _best_against_group(block, group, upwards, floor, first, last, penalty, term
         room = min(rooms[v] * widen, most_room) if share > 0.0 else 0.0
         slope = max(slope, 0.0)
         step = min(slope / curvature, room)
-        gain[v] = step * (slope - 0.5 * curvature * step)
-        most = max(most, gain[v])
-    return most, holder_of(gain, most, first)
+        gain[v] = max(step * (slope - 0.5 * curvature * step), 0.0)
+    return largest_gain(block.gain, first, last)
 
 
 @njit(cache=True, nogil=True)

@@ -61,17 +61,11 @@ def _extremes(block, terms):
     )
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
 def _free_up(block, n):
     """The positive beta below the cap with the largest rate, -1 if there is none."""
-    rate, rise, fall = block.rate[n:], block.rise[n:], block.fall[n:]
-    most = -np.inf
-    for v in range(rate.size):
-        most = max(most, rate[v] if min(rise[v], fall[v]) > 0.0 else -np.inf)
-    for v in range(rate.size):
-        if rate[v] == most and min(rise[v], fall[v]) > 0.0:
-            return n + v
-    return -1
+    np.minimum(block.rise[n:], block.fall[n:], block.gain[n:])  # scratch: free if positive
+    return best_rising(block.rate, block.gain, n, block.value.size)
 
 
 @njit(cache=True, nogil=True)
@@ -143,7 +137,7 @@ def _rest_gains(block, group, k, share, upwards, lowest, terms):
         curvature = max(base + share * cross, terms.least_curvature)
         room = min(room_k, rooms[v] * widen) if fall[v] > 0.0 else 0.0
         step = min(slope / curvature, room)
-        gain[v] = step * (slope - 0.5 * curvature * step)
+        gain[v] = max(step * (slope - 0.5 * curvature * step), 0.0)
 
 
 @njit(cache=True, nogil=True)
