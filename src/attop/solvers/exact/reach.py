@@ -63,13 +63,20 @@ class Anchor:
         self.store = store
         self.counted, self.sums = np.zeros(store.n_samples), np.zeros(store.n_samples)
 
-    def approach(self, wanted: NDArray[np.float64], every_column: bool = False) -> None:
-        """Come as near to the wanted coefficients as the columns at hand can, or go there."""
+    def approach(self, wanted: NDArray[np.float64], keep: NDArray[np.bool_] | None = None) -> None:
+        """Come as near to the wanted coefficients as the columns at hand can.
+
+        With `keep` go there: columns that are missing are computed, and some are kept.
+        """
         rows, rest = self.missing(wanted)
-        if not every_column:
-            at_hand = self.store.cached(rows)
-            rows, rest = rows[at_hand], rest[at_hand]
-        self.store.add_product(rows, rest, self.sums)
+        at_hand = self.store.cached(rows)
+        self.store.add_product(rows[at_hand], rest[at_hand], self.sums)
+        if keep is None:
+            rows = rows[at_hand]
+        else:
+            for kept in (True, False):
+                some = ~at_hand & (keep[rows] == kept)
+                self.store.add_product(rows[some], rest[some], self.sums, keep=kept)
         self.counted[rows] = wanted[rows]
 
     def missing(self, wanted: NDArray[np.float64]):
@@ -204,17 +211,20 @@ class Reach:
 
     def _complete(self) -> None:
         """Compute the scores of all samples, by all columns that are missing."""
-        self.store.prepare(self._missing()[0])
-        self._approach(every_column=True)
+        missing, _ = self._missing()
+        keep = np.zeros(self.store.n_samples, dtype=bool)
+        keep[self.state.rows[self.state.worth_keeping()]] = True
+        self.store.prepare(missing[keep[missing]])
+        self._approach(keep)
         self.state.scores[:] = self._sums()
         self.doubt[:] = 0.0
 
-    def _approach(self, every_column: bool = False) -> None:
-        """Bring the anchors as near as the columns at hand can, or all columns."""
+    def _approach(self, keep: NDArray[np.bool_] | None = None) -> None:
+        """Bring the anchors as near as the columns at hand can, or all the way."""
         members = self.state.members()
         if self.state.capped:
-            self.group.approach(members, every_column)
-        self.others.approach(self.state.coefficients() + self._cap * members, every_column)
+            self.group.approach(members, keep)
+        self.others.approach(self.state.coefficients() + self._cap * members, keep)
 
     @property
     def _cap(self) -> float:

@@ -277,7 +277,7 @@ class State:
             self.value[self.member] = cap
             # Those that join or leave the group bring or take a column at the cap with them.
             weights += cap * change
-        keep = self._worth_keeping(chosen)
+        keep = self.worth_keeping()[chosen]
         self.store.prepare(rows[keep & ((change != 0.0) | (weights != 0.0))])
         if change.any():
             columns = np.zeros(len(self.scores))
@@ -286,16 +286,15 @@ class State:
             self.scores -= cap * columns
         self._add_columns(rows, weights, keep, self.scores)
 
-    def _worth_keeping(self, chosen: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def worth_keeping(self) -> NDArray[np.bool_]:
         """Which columns to keep: all, or if they do not fit, those of variables between bounds.
 
         Variables at a bound seldom move again, and their columns have been summed.
         """
-        value = self.value[chosen]
         if self.store.capacity >= 1.5 * np.count_nonzero(self.value):
-            return np.ones(len(chosen), dtype=bool)
-        below = (value < self.problem.alpha_max) | ~self.is_alpha[chosen]
-        return (value > 0.0) & below & ~self.member[chosen]
+            return np.ones(len(self.value), dtype=bool)
+        below = (self.value < self.problem.alpha_max) | ~self.is_alpha
+        return (self.value > 0.0) & below & ~self.member
 
     def _add_columns(self, rows, weights, keep, out) -> None:
         for which, kept in ((keep, True), (~keep, False)):
