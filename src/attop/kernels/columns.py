@@ -150,6 +150,8 @@ class Samples:
     def prepare(cls, X, dtype: np.dtype, workers: Workers) -> Samples:
         """Centre dense samples and leave out features that do not vary; both change nothing."""
         n = X.shape[0]
+        if sp.issparse(X) and _faster_dense(X):
+            X = X.astype(dtype).toarray()
         if sp.issparse(X):
             X = sp.csr_array(X, dtype=dtype)
             squares = X.multiply(X).sum(axis=1, dtype=np.float64)
@@ -180,6 +182,12 @@ class Samples:
         return Samples(self.X[rows], self.squared_norms[rows])
 
 
+def _faster_dense(X) -> bool:
+    """Whether sparse samples are dense and few enough that products of dense ones are faster."""
+    n, d = X.shape
+    return n * d <= _SPARE and d * n <= _FASTER * X.nnz
+
+
 def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:
     """The fastest source of columns for a kernel."""
     dtype = np.dtype(dtype)
@@ -188,6 +196,9 @@ def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:
     return GramSource(gram, dtype)
 
 
+#: Sparse samples get a dense copy of at most so many numbers, if these are not more than so many
+#: times those that are not zero: products of dense matrices are that much faster.
+_SPARE, _FASTER = 2**26, 32
 #: Columns computed at once: matrix products reach their speed from there on.  Long columns
 #: come in smaller blocks, which may have to be held besides the store.
 _BLOCK, _BLOCK_BYTES = 1024, 2**27

@@ -129,6 +129,8 @@ def _certified(
         if solver.reach is not None:
             solver.reach.settle()
         _correct_scores(state, certificate)
+        if solver.reach is not None:
+            solver.reach.correct()
         status = solver.run(0.5 * tol * 0.5**attempt)
     return certificate, Status.PRECISION if status == Status.CONVERGED else status
 

@@ -209,6 +209,10 @@ class Reach:
             self.state.group_column[:] = self.group.sums
             self.known[:] = True
 
+    def correct(self) -> None:
+        """Take over scores of the state that are better than sums of columns."""
+        self.others.sums += self.state.scores - self._sums()
+
     def _complete(self) -> None:
         """Compute the scores of all samples, by all columns that are missing."""
         missing, _ = self._missing()
