@@ -354,9 +354,10 @@ def test_threads_do_not_change_the_optimum(kernel, monkeypatch):
     assert duals[0] == pytest.approx(duals[1], rel=1e-4)
 
 
-def test_single_precision_scores_are_corrected_until_the_certificate_agrees():
+@pytest.mark.parametrize("n_negatives", [2600, 4600])  # at once, and by parts
+def test_single_precision_scores_are_corrected_until_the_certificate_agrees(n_negatives):
     # Large C and overlapping classes: the rounding of float32 columns shows in the gap.
-    X, positive = two_clouds(400, 2600, 3, 0.5, seed=5)
+    X, positive = two_clouds(400, n_negatives, 3, 0.5, seed=5)
     problem = FORMULATIONS["TauFPL"].problem(positive, 100.0, "hinge", tau=0.1)
     solution = solve(problem, Gram(Kernel("rbf", gamma=0.05), X), tol=1.1e-5, random_state=0)
     assert solution.certificate.gap <= 1.1e-5

@@ -54,9 +54,10 @@ class Scores:
     def compute(self, rows: NDArray[np.intp]) -> None:
         """Compute the scores of `rows` that are not known yet."""
         rows = np.asarray(rows, dtype=np.intp)
-        rows = rows[~self.computed[rows]]
+        if self.computed.any():
+            rows = rows[~self.computed[rows]]
         if self.gram.kernel.name == "linear":
-            self.values[rows] = self._linear(rows)
+            self._compute_linear(rows)
         else:
             block = self._against_support or self.gram.against(self.support)
             self.values[rows] = kernel_expansion(block, rows, self.coefficients)
@@ -71,7 +72,7 @@ class Scores:
         self.values[self.support] = self.gram.among(self.support, self.coefficients)
         self.computed[self.support] = True
 
-    def _linear(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _compute_linear(self, rows: NDArray[np.intp]) -> None:
         """The same through the weight vector, which needs no kernel entries."""
         X = self.gram.X
         parts = range(0, len(self.support), BLOCK)
@@ -79,13 +80,14 @@ class Scores:
         for v in parts:
             part = slice(v, v + BLOCK)
             w += as_float64(X[self.support[part]]).T @ self.coefficients[part]
-        scores = np.zeros(len(rows))
         for i in range(0, len(rows), BLOCK):
-            scores[i : i + BLOCK] = as_float64(X[rows[i : i + BLOCK]]) @ w
-        return scores
+            some = rows[i : i + BLOCK]
+            self.values[some] = as_float64(X[some]) @ w
 
     def known(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Scores of those of `rows` that were computed."""
+        if self.computed.all():
+            return self.values[rows]
         return self.values[rows[self.computed[rows]]]
 
     def w_norm2(self) -> float:

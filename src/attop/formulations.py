@@ -64,9 +64,11 @@ class Formulation:
 
     def rows(self, positive: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows of the positives and of the competitors."""
-        if self.competitors == "all":
-            return np.flatnonzero(positive), np.arange(len(positive))
-        return np.flatnonzero(positive), np.flatnonzero(~positive)
+        competing = np.ones(len(positive), dtype=bool) if self.competitors == "all" else ~positive
+        # In one array, as solvers use them; see `Problem.rows`.
+        joined = np.concatenate([np.flatnonzero(positive), np.flatnonzero(competing)])
+        n_positives = np.count_nonzero(positive)
+        return joined[:n_positives], joined[n_positives:]
 
     def problem(
         self, positive: NDArray[np.bool_], C: float, surrogate: str, **parameters: float

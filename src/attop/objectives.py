@@ -74,7 +74,7 @@ class Certificate(NamedTuple):
 
 def threshold(problem: Problem, scores: NDArray[np.float64]) -> float:
     """Threshold of the formulation at `scores`, the scores of all rows."""
-    return _threshold(problem, np.asarray(scores)[problem.competitors])
+    return _threshold(problem, np.asarray(scores)[problem.competitors], overwrite=True)
 
 
 def primal_value(
@@ -102,7 +102,7 @@ def zero_value(problem: Problem) -> float:
 def feasible_primal(problem: Problem, w_norm2: float, scores: NDArray[np.float64]) -> float:
     """Primal value of ``w``; with ``C = inf`` that of its least feasible multiple."""
     competitors, positives = scores[problem.competitors], scores[problem.positives]
-    t = _threshold(problem, competitors)
+    t = _threshold(problem, competitors, overwrite=not np.isinf(problem.C))
     return _feasible_primal(problem, w_norm2, competitors, positives, t)
 
 
@@ -191,8 +191,9 @@ def certify(
     w_norm2 = exact.w_norm2()
     competitors = exact.known(problem.competitors)
     positives = exact.known(problem.positives)
-    t = _threshold(problem, competitors)
+    t = _threshold(problem, competitors, overwrite=not np.isinf(problem.C))
     primal = _feasible_primal(problem, w_norm2, competitors, positives, t)
+    del competitors, positives  # as long as the samples, which may be many
     dual = dual_value(problem, w_norm2, alpha, beta)
     rows = np.flatnonzero(exact.computed)
     return Certificate(
@@ -203,7 +204,7 @@ def certify(
         w_norm2=w_norm2,
         infeasibility=infeasibility(problem, alpha, beta),
         rows=rows,
-        scores=exact.values[rows],
+        scores=exact.values if len(rows) == gram.n_samples else exact.values[rows],
     )
 
 
@@ -247,12 +248,14 @@ def _spot_checks(rows: NDArray[np.intp], room: NDArray[np.float64]) -> NDArray[n
     return np.union1d(drawn, rows[np.argsort(room[rows])[:n_checks]])
 
 
-def _threshold(problem: Problem, competitors: NDArray[np.float64]) -> float:
+def _threshold(
+    problem: Problem, competitors: NDArray[np.float64], overwrite: bool = False
+) -> float:
     """Threshold from scores of the competitors, all or at least those that matter."""
     if problem.family == Family.TIED_CAP:
         return top_mean(competitors, problem.K)
     total = len(problem.competitors) * problem.tau
-    return surrogate_root(competitors, total, problem.theta, problem.surrogate)
+    return surrogate_root(competitors, total, problem.theta, problem.surrogate, overwrite)
 
 
 def _loss(problem: Problem, positives: NDArray[np.float64], threshold: float) -> float:
@@ -268,7 +271,10 @@ def _feasible_primal(
     positives: NDArray[np.float64],
     threshold: float,
 ) -> float:
-    """Primal value from the scores that matter; see `feasible_primal`."""
+    """Primal value from the scores that matter; see `feasible_primal`.
+
+    Those of the competitors are used with ``C = inf`` only.
+    """
     if np.isinf(problem.C):
         multiple = _feasible_multiple(problem, competitors, positives)
         return 0.5 * w_norm2 * multiple**2 if np.isfinite(multiple) else np.inf

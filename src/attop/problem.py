@@ -68,6 +68,17 @@ class Problem(NamedTuple):
     theta: float = 1.0
 
     @property
+    def rows(self) -> NDArray[np.intp]:
+        """Row of each variable, alphas first: without a copy where both share their memory."""
+        joined, n, m = self.positives.base, len(self.positives), len(self.competitors)
+        if joined is not None and joined is self.competitors.base and len(joined) == n + m:
+            first = joined.ctypes.data
+            behind = first + n * joined.itemsize
+            if (self.positives.ctypes.data, self.competitors.ctypes.data) == (first, behind):
+                return joined
+        return np.concatenate([self.positives, self.competitors])
+
+    @property
     def linear_beta(self) -> float:
         """Coefficient of ``sum(beta)`` in the dual."""
         return 0.0 if self.family == Family.TIED_CAP else 1.0 / self.theta

@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from attop.surrogates import SURROGATES, Surrogate
 
+#: So many terms of a sum are held at once.
+_PIECE = 2**16
+
 
 def top_mean(scores: ArrayLike, K: int) -> float:
     """Mean of the `K` largest scores, ``(1/K) sum_{j <= K} s_[j]``.
@@ -84,7 +87,11 @@ def surrogate_quantile(
 
 
 def surrogate_root(
-    scores: NDArray[np.float64], total: float, theta: float, surrogate: str | Surrogate
+    scores: NDArray[np.float64],
+    total: float,
+    theta: float,
+    surrogate: str | Surrogate,
+    overwrite: bool = False,
 ) -> float:
     """The root ``t`` of ``sum l(theta (s_j - t)) = total``, exact up to rounding.
 
@@ -92,6 +99,7 @@ def surrogate_root(
     ``x_j = theta (max s - s_j)`` the equation reads ``sum l(q - 1 - x_j) = total`` where
     ``t = max s - (q - 1) / theta``; between two neighbouring ``x_j`` it is linear or
     quadratic in ``q``, so the piece that holds the root is found first and solved then.
+    With `overwrite` the scores are lost, which saves a copy.
     """
     if isinstance(surrogate, str):
         surrogate = SURROGATES[surrogate]
@@ -101,9 +109,18 @@ def surrogate_root(
     # The largest score alone makes up the total at q <= max(1, total): larger x never
     # matter, and cutting them there keeps a huge theta from overflowing.
     with np.errstate(over="ignore"):
-        x = np.sort(np.minimum(theta * (largest - scores), max(1.0, total) + 1.0))
+        x = np.subtract(largest, scores, out=scores if overwrite else None)
+        x *= theta
+    np.minimum(x, max(1.0, total) + 1.0, out=x)
+    x.sort()
     active = _number_active(x, total, surrogate)
     return largest - (surrogate.level(x[:active], total) - 1.0) / theta
+
+
+def _sum_of_values(x: NDArray[np.float64], q: float, surrogate: Surrogate) -> float:
+    """``sum l(q - 1 - x)``, in pieces that take little memory."""
+    pieces = (x[start : start + _PIECE] for start in range(0, len(x), _PIECE))
+    return sum(float(np.sum(surrogate.value(q - 1.0 - piece))) for piece in pieces)
 
 
 def _number_active(x: NDArray[np.float64], total: float, surrogate: Surrogate) -> int:
@@ -116,7 +133,7 @@ def _number_active(x: NDArray[np.float64], total: float, surrogate: Surrogate) -
     while low < high:
         middle = (low + high + 1) // 2
         q = x[middle - 1]
-        if float(np.sum(surrogate.value(q - 1.0 - x[: middle - 1]))) < total:
+        if _sum_of_values(x[: middle - 1], q, surrogate) < total:
             low = middle
         else:
             high = middle - 1

@@ -235,7 +235,9 @@ class ColumnStore:
         self.source, self.workers = source, workers
         self.n_bytes, self._part_of = n_bytes, part_of
         self._step = max(64, min(_BLOCK, _BLOCK_BYTES // self.column_bytes))
-        self.n_samples, self.diagonal = n, source.diagonal
+        self.n_samples = n
+        #: Largest entry of the diagonal, in absolute value.
+        self.largest = float(np.max(np.abs(source.diagonal)))
         #: Rank of the matrix where it is known to be low.
         self.rank: int | None = None
         #: Relative error of a column's entries.
@@ -275,6 +277,10 @@ class ColumnStore:
     def cached(self, rows) -> NDArray[np.bool_]:
         """Which of the columns `rows` are in the store."""
         return self.slot_of_row[rows] >= 0
+
+    def diagonal(self, rows) -> NDArray[np.float64]:
+        """Entries of the diagonal."""
+        return self.source.diagonal[rows]
 
     def fetch(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Slots of the columns `rows`, at most `capacity` different ones; computes the missing."""

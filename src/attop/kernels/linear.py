@@ -38,12 +38,15 @@ class LinearStore:
         self.rank = X.shape[1]
         self.n_computed = 0
         self.precision = np.finfo(np.float64).eps
-        if sp.issparse(X):
-            squares = X.multiply(X).sum(axis=1, dtype=np.float64)
-            self.diagonal = np.asarray(squares).ravel()
-        else:
-            self.diagonal = np.empty(self.n_samples)
-            workers.over_rows(_squared_norms, self.n_samples, X, self.diagonal)
+        #: Largest entry of the diagonal.
+        self.largest = float(np.max(_squares(X))) if sp.issparse(X) else _largest_square(X)
+
+    def diagonal(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Entries of the diagonal."""
+        if sp.issparse(self.X):
+            return _squares(self.X[rows])
+        samples = self.X[rows].astype(np.float64)
+        return np.einsum("ij,ij->i", samples, samples)
 
     def subset(self, rows: NDArray[np.intp]) -> LinearStore:
         """The store of the samples at `rows`."""
@@ -107,13 +110,21 @@ class LinearStore:
         self.close()
 
 
+def _squares(X) -> NDArray[np.float64]:
+    """Squared norms of sparse samples."""
+    squares: NDArray[np.float64] = np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
+    return squares
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def _squared_norms(start, stop, X, out):
-    for i in range(start, stop):
+def _largest_square(X):
+    largest = 0.0
+    for i in range(X.shape[0]):
         total = 0.0
         for j in range(X.shape[1]):
             total += np.float64(X[i, j]) * np.float64(X[i, j])
-        out[i] = total
+        largest = max(largest, total)
+    return largest
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)

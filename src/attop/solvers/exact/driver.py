@@ -21,6 +21,8 @@ from attop.solvers.solution import Solution, Status
 DOUBLE_UP_TO = 2048
 #: A tolerance below this needs columns in double precision.
 DOUBLE_BELOW = 1e-5
+#: Precision of such columns.
+DOUBLE = float(np.finfo(np.float64).eps)
 #: Bound on the error of scores, in units of the rounding of columns and of what they sum.
 SCORE_ERROR = 8.0
 
@@ -69,19 +71,47 @@ def solve(
     Solution
     """
     limits = Limits(max_iter, max_time)
-    store = open_columns(gram, tol, cache_bytes) if columns is None else columns
+    options = {"tol": tol, "limits": limits, "random_state": random_state, "verbose": verbose}
+    if columns is not None:
+        return _solve(problem, gram, columns, start=start, all_scores=True, **options)
+    with open_columns(gram, tol, cache_bytes) as store:
+        solution = _solve(problem, gram, store, start=start, **options)
+        precise = store.precision <= DOUBLE
+    if solution.status is not Status.PRECISION or precise:
+        return solution
+    # From here on single precision does not see the way.
+    with open_columns(gram, 0.0, cache_bytes) as store:
+        point = solution.alpha, solution.beta
+        better = _solve(problem, gram, store, start=point, **options)
+    for name, value in solution.stats.items():
+        if name != "support":
+            better.stats[name] = better.stats.get(name, 0.0) + value
+    return better
+
+
+def _solve(
+    problem: Problem,
+    gram: Gram,
+    store: Store,
+    *,
+    tol: float,
+    limits: Limits,
+    start,
+    random_state,
+    verbose: int,
+    all_scores: bool = False,
+) -> Solution:
+    """The same with the columns of a store.
+
+    Only for several fits are all scores kept up to date: their stores keep columns anyway.
+    """
     computed_before = store.n_computed
-    try:
-        state = State(problem, store)
-        # Stores that several fits share keep columns for them anyway.
-        solver = Rounds(state, limits, verbose, all_scores=columns is not None)
-        status = solver.begin(start, random_state)
-        if status is None:
-            status = solver.run(0.5 * tol)
-        certificate, status = _certified(solver, gram, tol, status)
-    finally:
-        if columns is None:
-            store.close()
+    state = State(problem, store)
+    solver = Rounds(state, limits, verbose, all_scores=all_scores)
+    status = solver.begin(start, random_state)
+    if status is None:
+        status = solver.run(0.5 * tol)
+    certificate, status = _certified(solver, gram, tol, status)
     extra = 0.0 if solver.reach is None else solver.reach.n_entries / store.n_samples
     return Solution(
         alpha=state.alpha.copy(),
@@ -119,6 +149,7 @@ def _certified(
     state = solver.state
     for attempt in range(4):
         began = time.perf_counter()
+        solver.active = None  # its columns make room for the scores
         certificate = _certificate(solver, gram)
         solver.counts["seconds_certificate"] += time.perf_counter() - began
         if certificate.certifies(tol) and status not in (Status.INTERRUPTED, Status.UNBOUNDED):
@@ -140,7 +171,7 @@ def _certificate(solver: Rounds, gram: Gram) -> Certificate:
     problem, store = state.problem, state.store
     if isinstance(store, LinearStore):  # exact scores cost no more than a hint saves
         return objectives.certify(problem, gram, state.alpha, state.beta)
-    scale = max(float(np.max(np.abs(store.diagonal))), 1.0)
+    scale = max(store.largest, 1.0)
     rounding = SCORE_ERROR * max(store.precision, 1e-13) * scale * float(np.sum(state.value))
     bound = np.full(len(state.scores), rounding) + (0.0 if reach is None else reach.doubt)
     return objectives.certify(

@@ -76,7 +76,8 @@ def active(
     """
     t = objectives.threshold(problem, scores)
     room = 1.0 + t - scores[problem.positives]
-    height = scores[problem.competitors] - level(problem, scores, t)
+    height = scores[problem.competitors]
+    height -= level(problem, scores, t)
     alphas_wanted, betas_wanted = (alpha > 0.0) | (room >= 0.0), (beta > 0.0) | (height >= 0.0)
     if previous is not None:
         missing = alphas_wanted.sum() - alphas_wanted[previous.alphas].sum()
@@ -93,19 +94,23 @@ def active(
 def level(problem: Problem, scores: NDArray[np.float64], threshold: float) -> float:
     """The least score of a competitor that matters to the threshold."""
     if problem.family == Family.TIED_CAP:
-        competing = scores[problem.competitors]
-        return float(np.partition(competing, len(competing) - problem.K)[-problem.K])
+        competing = scores[problem.competitors]  # a copy
+        competing.partition(len(competing) - problem.K)
+        return float(competing[-problem.K])
     return threshold - 1.0 / problem.theta
 
 
 def _with_company(wanted: NDArray[np.bool_], merit: NDArray[np.float64]) -> NDArray[np.intp]:
     """The variables wanted, and some of the others: those of the largest merit."""
     company = max(LEAST_COMPANY, int(COMPANY * np.count_nonzero(wanted)))
-    others = np.flatnonzero(~wanted)
-    if company < len(others):
-        order = np.argpartition(merit[others], len(others) - company)
-        others = others[order[len(others) - company :]]
-    return np.union1d(np.flatnonzero(wanted), others)
+    others = merit[~wanted]
+    if company >= len(others):
+        return np.arange(len(wanted))
+    others.partition(len(others) - company)
+    good = np.flatnonzero(~wanted & (merit >= others[len(others) - company]))
+    chosen = wanted.copy()
+    chosen[good[:company]] = True  # not more than that where many are equal
+    return np.flatnonzero(chosen)
 
 
 def _on_rows(problem: Problem, rows, alphas, betas) -> Problem:

@@ -211,6 +211,7 @@ class Reach:
 
     def correct(self) -> None:
         """Take over scores of the state that are better than sums of columns."""
+        self._approach(keep=np.ones(len(self.known), dtype=bool))
         self.others.sums += self.state.scores - self._sums()
 
     def _complete(self) -> None:
@@ -356,7 +357,7 @@ def _factor(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
 
 def _squares(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
     """``|phi|^2`` of samples."""
-    return store.diagonal[rows] + store.source.shift
+    return store.diagonal(rows) + store.source.shift
 
 
 def _spread(

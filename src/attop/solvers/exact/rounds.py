@@ -118,11 +118,14 @@ class Rounds:
         else:
             scores = self.reach.scores_by(part, small)
         alpha, beta = starts.extended(part, small, state.problem, scores)
+        del small, part
         active = self._active_part(scores, alpha, beta)
+        state.scores[:] = 0.0
         if active is not None:
             part, store = active
             small = State(part.problem, store)
             small.set(alpha[part.alphas], beta[part.betas])
+            del scores, alpha, beta  # as long as the samples, which may be many
             if not large_block(small):  # which can go anywhere, and has less to do at bounds
                 small.rescale()
             if status is Status.CONVERGED:
@@ -237,7 +240,7 @@ class Rounds:
 
     def _diverged(self) -> bool:
         state = self.state
-        scale = max(float(np.max(state.store.diagonal)), 1.0)
+        scale = max(state.store.largest, 1.0)
         return float(np.sum(state.alpha)) * scale > DIVERGED
 
     def _report(self, primal: float, dual: float, gap: float) -> None:

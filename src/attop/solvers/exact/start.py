@@ -67,16 +67,16 @@ def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.floa
     total, other = float(np.sum(alpha)), float(np.sum(beta))
     if not (total > 0.0 and other > 0.0 and np.isfinite(total) and np.isfinite(other)):
         return small(problem, 0)
+    beta /= other
     if problem.family == Family.TIED_CAP:
-        beta = _share_under_cap(beta / other, 1.0 / problem.K)
-    else:
-        beta = beta / other
-    return alpha, total * beta
+        beta = _share_under_cap(beta, 1.0 / problem.K)
+    beta *= total
+    return alpha, beta
 
 
 def _share_under_cap(shares: NDArray[np.float64], cap: float) -> NDArray[np.float64]:
-    """Shares that sum to one, none above `cap`: the excess goes to the others."""
-    shares = np.minimum(shares, cap)
+    """Shares that sum to one, none above `cap`, in place: the excess goes to the others."""
+    np.minimum(shares, cap, out=shares)
     for _ in range(len(shares)):
         lacking = 1.0 - float(np.sum(shares))
         if lacking <= 1e-15:
@@ -116,37 +116,42 @@ def extended(part: Part, solved: State, problem: Problem, scores: NDArray[np.flo
         loss = np.maximum(0.0, 1.0 + t - scores[problem.positives])
         alpha[new] = 2.0 * problem.C * loss[new]
     weights = _beta_weights(part, solved, problem, scores)
-    total, other = float(np.sum(alpha)), float(np.sum(weights))
-    return feasible(problem, alpha, weights * (total / other))
+    return feasible(problem, alpha, weights)
 
 
 def scores_by(part: Part, solved: State, whole: State) -> NDArray[np.float64]:
-    """Scores of all samples by the support vectors of the part."""
-    support = np.flatnonzero(solved.value)
-    rows = part.rows[solved.rows[support]]
-    scores = np.zeros(len(whole.scores))
-    whole.store.add_product(rows, solved.signs[support] * solved.value[support], scores)
-    return scores
+    """Scores of all samples by the support vectors of the part, where the whole has its own."""
+    coefficients = solved.coefficients()
+    support = np.flatnonzero(coefficients)
+    whole.store.add_product(part.rows[support], coefficients[support], whole.scores)
+    return whole.scores
 
 
 def _beta_weights(part, solved, problem, scores) -> NDArray[np.float64]:
     """Betas in units of the cap: known ones keep theirs, others join by their score."""
-    m = len(problem.competitors)
-    weights = np.zeros(m)
-    new = np.ones(m, dtype=bool)
-    new[part.betas] = False
-    competing = scores[problem.competitors]
     if problem.family == Family.NORM:
         t = objectives.threshold(problem, scores)
-        return np.maximum(0.0, 1.0 + problem.theta * (competing - t))
+        return np.maximum(0.0, 1.0 + problem.theta * (scores[problem.competitors] - t))
     cap = solved.cap if solved.capped else float(np.max(solved.beta))
+    joining = _joining(part, solved.beta / cap, problem, scores)
+    weights = np.zeros(len(problem.competitors))
+    weights[joining] = 1.0
     weights[part.betas] = solved.beta / cap
+    return weights
+
+
+def _joining(part, known, problem, scores) -> NDArray[np.intp]:
+    """Competitors outside the part whose betas are expected at the cap, by their score."""
+    new = np.ones(len(problem.competitors), dtype=bool)
+    new[part.betas] = False
     if problem.family == Family.PRICED_CAP:
         t = objectives.threshold(problem, scores)
-        weights[new & (competing > t - 1.0 / problem.theta)] = 1.0
-        return weights
-    missing = problem.K - float(np.sum(weights))
-    if problem.K > part.problem.K and missing > 0.0:
-        order = np.flatnonzero(new)[np.argsort(-competing[new], kind="stable")]
-        weights[order[: int(np.ceil(missing))]] = 1.0
-    return weights
+        return np.flatnonzero(new & (scores[problem.competitors] > t - 1.0 / problem.theta))
+    count = max(int(np.ceil(problem.K - float(np.sum(known)))), 0)
+    if problem.K == part.problem.K:
+        count = 0
+    others = scores[problem.competitors[new]]
+    if 0 < count < len(others):
+        cut = np.partition(others, len(others) - count)[len(others) - count]
+        return np.flatnonzero(new)[np.flatnonzero(others >= cut)[:count]]
+    return np.flatnonzero(new)[:count]

@@ -24,8 +24,8 @@ class State:
 
     Attributes
     ----------
-    value, signs : ndarray
-        Alphas, then betas; +1 for alphas, -1 for betas.
+    value : ndarray
+        Alphas, then betas.
     scores : ndarray of shape (n_samples,)
         ``s = K (alpha - beta)``.
     cap : float
@@ -41,9 +41,8 @@ class State:
     def __init__(self, problem: Problem, store: Store) -> None:
         self.problem, self.store = problem, store
         self.n_alphas = len(problem.positives)
-        self.rows = np.concatenate([problem.positives, problem.competitors])
+        self.rows = problem.rows
         self.is_alpha = np.arange(len(self.rows)) < self.n_alphas
-        self.signs = np.where(self.is_alpha, 1.0, -1.0)
         self.value = np.zeros(len(self.rows))
         self.member = np.zeros(len(self.rows), dtype=bool)
         self.scores = np.zeros(store.n_samples)
@@ -71,14 +70,18 @@ class State:
             self.cap = float(np.sum(alpha)) / self.problem.K if self.tied else float(np.max(beta))
             self._find_members()
         self.scores[:] = 0.0
-        self.group_column[:] = 0.0
-        members = np.flatnonzero(self.member)
-        self.store.add_product(self.rows[members], np.ones(len(members)), self.group_column)
         if self.capped:
+            members = np.flatnonzero(self.member)
+            self.group_column[:] = 0.0
+            self.store.add_product(self.rows[members], np.ones(len(members)), self.group_column)
             self.scores -= self.cap * self.group_column
         others = np.flatnonzero((self.value != 0.0) & ~self.member)
-        weights = self.signs[others] * self.value[others]
+        weights = self._signed(self.value[others], others)
         self.store.add_product(self.rows[others], weights, self.scores)
+
+    def _signed(self, values: NDArray[np.float64], variables) -> NDArray[np.float64]:
+        """Values of `variables` as coefficients: those of betas are turned."""
+        return np.where(self.is_alpha[variables], values, -values)
 
     def restricted(self, part: Part, store: Store) -> State:
         """The same point as one of a part that has all its variables that are not zero."""
@@ -86,7 +89,8 @@ class State:
         chosen = self._variables(part)
         small.value[:], small.member[:] = self.value[chosen], self.member[chosen]
         small.scores[:] = self.scores[part.rows]
-        small.group_column[:] = self.group_column[part.rows]
+        if self.capped:  # without a cap its pages are never touched
+            small.group_column[:] = self.group_column[part.rows]
         small.cap = self.cap
         return small
 
@@ -98,7 +102,9 @@ class State:
         """Take over what the part has: its variables, and scores and group at its samples."""
         chosen = self._variables(part)
         self.value[chosen], self.member[chosen] = small.value, small.member
-        self.scores[part.rows], self.group_column[part.rows] = small.scores, small.group_column
+        self.scores[part.rows] = small.scores
+        if self.capped:
+            self.group_column[part.rows] = small.group_column
         self.cap = small.cap
 
     def coefficients(self) -> NDArray[np.float64]:
@@ -125,14 +131,16 @@ class State:
         self.member[:] = close
         self.value[close] = self.cap
 
-    def rates(self) -> NDArray[np.float64]:
-        """Gain rate of each variable moving up."""
+    def rates(self, variables=slice(None)) -> NDArray[np.float64]:
+        """Gain rate of variables, in increasing order, moving up."""
         problem = self.problem
-        rates = -self.scores[self.rows]
-        rates[: self.n_alphas] += 1.0
-        rates[self.n_alphas :] -= problem.linear_beta
+        rates = self.scores[self.rows[variables]]
+        np.negative(rates, out=rates)
+        alphas = self.value[variables][: np.count_nonzero(self.is_alpha[variables])]
+        rates[: len(alphas)] += 1.0
+        rates[len(alphas) :] -= problem.linear_beta
         if problem.quadratic_alpha:
-            rates[: self.n_alphas] -= problem.quadratic_alpha * self.alpha
+            rates[: len(alphas)] -= problem.quadratic_alpha * alphas
         return rates
 
     def full_rates(self) -> NDArray[np.float64]:
@@ -154,15 +162,18 @@ class State:
 
     def objective(self) -> tuple[float, float, float]:
         """Primal value, dual value and relative gap by the solver's own scores."""
-        problem = self.problem
-        w_norm2 = float(np.dot(self.signs * self.value, self.scores[self.rows]))
+        problem, w_norm2 = self.problem, self._w_norm2()
         dual = objectives.dual_value(problem, w_norm2, self.alpha, self.beta)
         primal = objectives.feasible_primal(problem, w_norm2, self.scores)
         return primal, dual, objectives.relative_gap(primal, dual)
 
+    def _w_norm2(self) -> float:
+        positive = np.dot(self.alpha, self.scores[self.problem.positives])
+        return float(positive - np.dot(self.beta, self.scores[self.problem.competitors]))
+
     def rescale(self) -> None:
         """Go to the best multiple of the point within the bounds."""
-        w_norm2 = float(np.dot(self.signs * self.value, self.scores[self.rows]))
+        w_norm2 = self._w_norm2()
         penalty = self.problem.quadratic_alpha * float(np.dot(self.alpha, self.alpha))
         # What is left of the dual value without its quadratic terms grows with the multiple.
         linear = objectives.dual_value(self.problem, 0.0, self.alpha, self.beta) + 0.5 * penalty
@@ -182,7 +193,7 @@ class State:
             Family.NORM: problem.norm_price,
         }[problem.family]
         total = float(np.sum(self.alpha))
-        scale = max(float(np.max(np.abs(self.store.diagonal))), 1.0)
+        scale = max(self.store.largest, 1.0)
         return Terms(
             n_alphas=n_alphas,
             alpha_max=problem.alpha_max,
@@ -224,9 +235,10 @@ class State:
 
     def _norm2_outside(self, chosen: NDArray[np.intp]) -> float:
         """``|beta|^2`` of the betas that are not among `chosen`."""
-        squares = self.value**2
-        squares[: self.n_alphas] = 0.0
-        squares[chosen] = 0.0
+        if self.problem.family != Family.NORM:
+            return 0.0  # not asked for
+        squares = self.beta**2
+        squares[chosen[chosen >= self.n_alphas] - self.n_alphas] = 0.0
         return float(np.sum(squares))
 
     def _block(self, chosen: NDArray[np.intp], kernel: NDArray[np.float64]) -> Block:
@@ -236,9 +248,9 @@ class State:
         below = np.where(is_alpha, value, np.where(member, 0.0, self.cap - value))
         return Block(
             kernel=kernel,
-            diagonal=self.store.diagonal[rows],
+            diagonal=self.store.diagonal(rows),
             value=value,
-            rate=self.rates()[chosen],
+            rate=self.rates(chosen),
             rise=np.where(is_alpha, self.problem.alpha_max - value, value),
             fall=below,
             member=member,
@@ -266,7 +278,7 @@ class State:
         rows, was_member = self.rows[chosen], self.member[chosen]
         rise = cap - self.cap if self.capped else 0.0
         value = np.where(member, cap, value)
-        weights = self.signs[chosen] * (value - self.value[chosen])
+        weights = self._signed(value - self.value[chosen], chosen)
         if rise:
             # All members move with the cap by the group's column.
             weights[was_member] += rise

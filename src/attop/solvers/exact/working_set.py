@@ -16,6 +16,8 @@ NEW_COLUMNS, LEAST_NEW, MOST_NEW = 256, 96, 512
 #: Blocks of low rank have so many variables, or more where more are free, as long as their
 #: features take no more numbers and their products no more operations than this.
 LARGE, NUMBERS, OPERATIONS = 16384, 2**23, 2e9
+#: With few features smaller blocks do.
+PER_FEATURE = 800
 #: Free variables with a column at hand that join; without them rounds multiply.
 FREE = 2048
 
@@ -96,7 +98,7 @@ def large_block(state: State) -> int:
     if most < 4 * rank or most <= VIOLATORS:
         return 0
     n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in _kinds(state))
-    return min(max(LARGE, 2 * n_free), most, len(state.rows))
+    return min(max(min(LARGE, PER_FEATURE * rank), 2 * n_free), most, len(state.rows))
 
 
 def choose_large(state: State, size: int) -> NDArray[np.intp]:
