@@ -18,6 +18,7 @@ from attop.kernels.functions import Gram, Kernel
 from attop.objectives import certify
 from attop.problem import Family, Problem
 from attop.solvers.exact import open_columns, reach, rounds, solve
+from attop.solvers.exact.parts import largest_of
 from attop.solvers.exact.reach import Reach
 from attop.solvers.exact.rounds import Rounds
 from attop.solvers.solution import Status
@@ -250,6 +251,14 @@ def test_parts_share_a_small_budget_with_the_whole(name, parameters, follows):
     assert follows
     assert scarce.status is Status.CONVERGED
     assert scarce.certificate.dual == pytest.approx(plenty.certificate.dual, rel=2e-4)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 6, 9])
+def test_the_largest_come_before_those_that_are_equal(count):
+    merit = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 2.0, 9.0])
+    candidates = np.array([True, True, True, True, True, True, False])
+    chosen = merit[largest_of(candidates, merit, count)]
+    assert_array_equal(np.sort(chosen)[::-1], [3.0, 2.0, 2.0, 1.0, 1.0, 1.0][:count])
 
 
 #: With a steep surrogate few samples are near the threshold of PatMatNP.

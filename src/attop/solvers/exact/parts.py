@@ -103,14 +103,24 @@ def level(problem: Problem, scores: NDArray[np.float64], threshold: float) -> fl
 def _with_company(wanted: NDArray[np.bool_], merit: NDArray[np.float64]) -> NDArray[np.intp]:
     """The variables wanted, and some of the others: those of the largest merit."""
     company = max(LEAST_COMPANY, int(COMPANY * np.count_nonzero(wanted)))
-    others = merit[~wanted]
-    if company >= len(others):
-        return np.arange(len(wanted))
-    others.partition(len(others) - company)
-    good = np.flatnonzero(~wanted & (merit >= others[len(others) - company]))
-    chosen = wanted.copy()
-    chosen[good[:company]] = True  # not more than that where many are equal
-    return np.flatnonzero(chosen)
+    return np.flatnonzero(wanted | largest_of(~wanted, merit, company))
+
+
+def largest_of(
+    candidates: NDArray[np.bool_], merit: NDArray[np.float64], count: int
+) -> NDArray[np.bool_]:
+    """Marks the `count` candidates of the largest merit; of equal ones the first."""
+    values = merit[candidates]
+    if count >= len(values):
+        return candidates
+    if count <= 0:
+        return np.zeros(len(merit), dtype=bool)
+    values.partition(len(values) - count)
+    least = values[len(values) - count]
+    chosen = candidates & (merit > least)
+    equal = np.flatnonzero(candidates & (merit == least))
+    chosen[equal[: count - np.count_nonzero(chosen)]] = True
+    return chosen
 
 
 def _on_rows(problem: Problem, rows, alphas, betas) -> Problem:

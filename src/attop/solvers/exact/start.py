@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from attop import objectives
 from attop.problem import Family, Problem
-from attop.solvers.exact.parts import SHARE, Part
+from attop.solvers.exact.parts import SHARE, Part, largest_of
 from attop.solvers.exact.state import State
 
 Point = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -147,11 +147,5 @@ def _joining(part, known, problem, scores) -> NDArray[np.intp]:
     if problem.family == Family.PRICED_CAP:
         t = objectives.threshold(problem, scores)
         return np.flatnonzero(new & (scores[problem.competitors] > t - 1.0 / problem.theta))
-    count = max(int(np.ceil(problem.K - float(np.sum(known)))), 0)
-    if problem.K == part.problem.K:
-        count = 0
-    others = scores[problem.competitors[new]]
-    if 0 < count < len(others):
-        cut = np.partition(others, len(others) - count)[len(others) - count]
-        return np.flatnonzero(new)[np.flatnonzero(others >= cut)[:count]]
-    return np.flatnonzero(new)[:count]
+    count = 0 if problem.K == part.problem.K else int(np.ceil(problem.K - np.sum(known)))
+    return np.flatnonzero(largest_of(new, scores[problem.competitors], count))

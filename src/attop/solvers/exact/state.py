@@ -295,7 +295,8 @@ class State:
             columns = np.zeros(len(self.scores))
             self._add_columns(rows, change, keep, columns)
             self.group_column += columns
-            self.scores -= cap * columns
+            columns *= cap
+            self.scores -= columns
         self._add_columns(rows, weights, keep, self.scores)
 
     def worth_keeping(self) -> NDArray[np.bool_]:
