@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from attop.approximation import APPROXIMATIONS
@@ -17,6 +18,8 @@ from attop.kernels.functions import KERNELS
 from attop.solvers import SOLVERS
 from attop.surrogates import SURROGATES
 
+#: So many samples are converted to float64 at once.
+_ROWS_AT_ONCE = 4096
 #: Kernels whose functions accept CSR matrices.
 SPARSE_KERNELS = ("linear", "rbf", "poly", "sigmoid")
 
@@ -165,6 +168,13 @@ def check_square(X: Any) -> None:
         )
 
 
+def _variance(X: NDArray[Any]) -> float:
+    """``X.var()`` in float64, without a copy of `X` in that precision."""
+    mean = X.mean(dtype=np.float64)
+    parts = (X[part].astype(np.float64) for part in gen_batches(X.shape[0], _ROWS_AT_ONCE))
+    return sum(float(np.sum((part - mean) ** 2)) for part in parts) / X.size
+
+
 def gamma_value(gamma: str | float, X: Any) -> float:
     """`gamma` as a number: "scale" is ``1 / (n_features X.var())``, "auto" 1 / n_features."""
     if not isinstance(gamma, str):
@@ -174,5 +184,5 @@ def gamma_value(gamma: str | float, X: Any) -> float:
     if sp.issparse(X):
         variance = X.multiply(X).mean(dtype=np.float64) - X.mean(dtype=np.float64) ** 2
     else:
-        variance = X.var(dtype=np.float64)
+        variance = _variance(X)
     return float(1.0 / (X.shape[1] * variance)) if variance > 0.0 else 1.0
