@@ -253,7 +253,7 @@ def _threshold(
 ) -> float:
     """Threshold from scores of the competitors, all or at least those that matter."""
     if problem.family == Family.TIED_CAP:
-        return top_mean(competitors, problem.K)
+        return top_mean(competitors, problem.K, overwrite)
     total = len(problem.competitors) * problem.tau
     return surrogate_root(competitors, total, problem.theta, problem.surrogate, overwrite)
 

@@ -62,8 +62,13 @@ def _zero_is_optimal(problem: Problem) -> bool:
 
 def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> Point:
     """A feasible point near the given one: clip, balance the sums, respect the cap."""
-    alpha = np.clip(np.asarray(alpha, dtype=np.float64), 0.0, problem.alpha_max)
-    beta = np.maximum(np.asarray(beta, dtype=np.float64), 0.0)
+    return _made_feasible(problem, np.array(alpha, np.float64), np.array(beta, np.float64))
+
+
+def _made_feasible(problem: Problem, alpha, beta) -> Point:
+    """The same in place."""
+    np.clip(alpha, 0.0, problem.alpha_max, out=alpha)
+    np.maximum(beta, 0.0, out=beta)
     total, other = float(np.sum(alpha)), float(np.sum(beta))
     if not (total > 0.0 and other > 0.0 and np.isfinite(total) and np.isfinite(other)):
         return small(problem, 0)
@@ -116,7 +121,7 @@ def extended(part: Part, solved: State, problem: Problem, scores: NDArray[np.flo
         loss = np.maximum(0.0, 1.0 + t - scores[problem.positives])
         alpha[new] = 2.0 * problem.C * loss[new]
     weights = _beta_weights(part, solved, problem, scores)
-    return feasible(problem, alpha, weights)
+    return _made_feasible(problem, alpha, weights)
 
 
 def scores_by(part: Part, solved: State, whole: State) -> NDArray[np.float64]:
