@@ -109,27 +109,25 @@ def _order(bits):
 @njit(cache=True, nogil=True)
 def best_rising(rate, rise, first, last):
     """The variable of ``first:last`` with room to rise and the largest rate, -1 if none."""
-    bits, rise = rate[first:last].view(np.int64), rise[first:last]
-    most = _LEAST
-    for v in range(bits.size):
-        most = max(most, _order(bits[v]) if rise[v] > 0.0 else _LEAST)
-    place = bits.size
-    for v in range(bits.size):
-        here = rise[v] > 0.0 and _order(bits[v]) == most
-        place = min(place, v if here else bits.size)
-    return first + place if place < bits.size else -1
+    return _extreme(rate, rise, first, last, np.int64(0))
 
 
 @njit(cache=True, nogil=True)
 def best_falling(rate, fall, first, last):
     """The variable of ``first:last`` with room to fall and the smallest rate, -1 if none."""
-    bits, fall = rate[first:last].view(np.int64), fall[first:last]
-    least = _MOST
+    return _extreme(rate, fall, first, last, np.int64(-1))
+
+
+@njit(cache=True, nogil=True)
+def _extreme(rate, room, first, last, turn):
+    """The variable with room and the largest rate, or the smallest if all bits are turned."""
+    bits, room = rate[first:last].view(np.int64), room[first:last]
+    most = _LEAST
     for v in range(bits.size):
-        least = min(least, _order(bits[v]) if fall[v] > 0.0 else _MOST)
+        most = max(most, _order(bits[v]) ^ turn if room[v] > 0.0 else _LEAST)
     place = bits.size
     for v in range(bits.size):
-        here = fall[v] > 0.0 and _order(bits[v]) == least
+        here = room[v] > 0.0 and _order(bits[v]) ^ turn == most
         place = min(place, v if here else bits.size)
     return first + place if place < bits.size else -1
 

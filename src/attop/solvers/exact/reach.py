@@ -20,6 +20,7 @@ from attop import objectives
 from attop.kernels.columns import ColumnStore
 from attop.problem import Problem
 from attop.solvers.exact import parts
+from attop.solvers.exact import start as starts
 from attop.solvers.exact.state import State
 
 #: Sizes of the reference that are considered, and how many of it come from columns at hand.
@@ -109,11 +110,11 @@ class Difference(NamedTuple):
     norm2: float
     slack: float
 
-    def interpolated(self, factor, reference) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Coordinates of its interpolant, and its norm without 1, 2, ... of them."""
+    def interpolated(self, factor, reference) -> tuple[NDArray[np.float64], float]:
+        """Coordinates of its interpolant, and the norm of what that leaves."""
         coordinates = solve_triangular(factor, self.values[reference], lower=True)
-        left = self.norm2 - np.cumsum(coordinates**2)
-        return coordinates, np.sqrt(np.maximum(left, 0.0) + self.slack)
+        left = self.norm2 - float(np.dot(coordinates, coordinates))
+        return coordinates, float(np.sqrt(max(left, 0.0) + self.slack))
 
 
 class Reach:
@@ -172,10 +173,10 @@ class Reach:
 
     def scores_by(self, part: parts.Part, small: State) -> NDArray[np.float64]:
         """Scores of all samples by the subsample, to begin with: of few columns if they do."""
-        support = np.flatnonzero(small.coefficients())
-        order = np.argsort(-np.abs(small.coefficients()[support]), kind="stable")
-        scores, store = np.zeros(self.store.n_samples), small.store
+        coefficients, store = small.coefficients(), small.store
         assert isinstance(store, ColumnStore)
+        support = np.flatnonzero(coefficients)
+        order = np.argsort(-np.abs(coefficients[support]), kind="stable")
         rows = support[order[:AT_HAND]]
         if len(support) > len(rows):
             factor = _factor(store, rows)
@@ -185,10 +186,10 @@ class Reach:
             constant = store.source.shift * np.sum(weights)
             error = small.scores[others] - constant - store.product_at(others, rows, weights)
             if np.max(np.abs(error)) <= NEARLY:
+                scores = np.full(self.store.n_samples, constant)
                 self.store.add_product(part.rows[rows], weights, scores)
-                return scores + constant
-        self.store.add_product(part.rows[support], small.coefficients()[support], scores)
-        return scores
+                return scores
+        return starts.scores_by(part, small, self.state)
 
     def know(self, rows: NDArray[np.intp]) -> None:
         """Compute what the state has for each sample, its score and its group's, at `rows`."""
@@ -261,13 +262,14 @@ class Reach:
 
     def _decide(self, difference: Difference, near: Borders, at_any_price: bool = False) -> bool:
         """Estimate all scores and compute those in doubt; False where these are too many."""
+        assert self.spread is not None
         state, problem = self.state, self.state.problem
         shift = self.store.source.shift
         coordinates, left = difference.interpolated(self.factor, self.reference)
         weights = solve_triangular(self.factor, coordinates, lower=True, trans="T")
         estimate = self._sums() + shift * (np.sum(weights) - np.sum(difference.weights))
         self.store.add_product(self.reference, weights, estimate)
-        doubt = left[-1] * self.spread
+        doubt = left * self.spread
         doubt[self.known] = 0.0
         scores = np.where(self.known, state.scores, estimate)
         doubtful = near.distance(problem, scores) <= doubt
@@ -318,7 +320,7 @@ class Reach:
         scores = self._sums()
         scores[some] += coordinates @ features - shift * np.sum(difference.weights)
         distance = near.distance(self.state.problem, scores)[some]
-        doubt = left[-1] * _spread(self.store, np.sum(features**2, axis=0), some)
+        doubt = left * _spread(self.store, np.sum(features**2, axis=0), some)
         hopeless = np.median(doubt) > HOPELESS * np.median(np.abs(distance))
         return float(np.mean(distance <= doubt)), bool(hopeless)
 
