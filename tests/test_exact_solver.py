@@ -273,8 +273,8 @@ def smooth_case(name: str, surrogate: str, **parameters):
 
 
 def within_reach(problem, gram, monkeypatch):
-    """The solution if a reference is looked for at once, what found it, and where that went."""
-    monkeypatch.setattr(reach, "FEW", 8)
+    """The solution with a reference of any size, what found it, and where that went."""
+    monkeypatch.setattr(reach, "FEWER", 1)
     follow, reaches, points = Reach.follow, [], []
 
     def observed(self, part, small):

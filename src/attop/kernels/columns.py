@@ -384,14 +384,14 @@ class ColumnStore:
         return self.source.block(rows, columns, self.workers)
 
     def product_at(self, rows, columns, weights) -> NDArray[np.float64]:
-        """``sum_i weights[i] * column(columns[i])`` at `rows` only; no entries are kept."""
-        sums, slots = np.zeros(len(rows)), np.arange(len(columns))
+        """``sum_i weights[k, i] * column(columns[i])`` at `rows` only; no entries are kept."""
+        sums, slots = np.zeros((len(weights), len(rows))), np.arange(len(columns))
         step = max(1, _PRODUCT // max(1, len(columns)))
         for start in range(0, len(rows), step):
-            out = sums[start : start + step]
             entries = self.block(columns, rows[start : start + step])
-            add = compiled.add_columns, len(out), entries, slots, weights, out
-            self.workers.over_rows(*add, least=512)
+            for some, out in zip(weights, sums[:, start : start + step], strict=True):
+                add = compiled.add_columns, len(out), entries, slots, some, out
+                self.workers.over_rows(*add, least=512)
         return sums
 
     def submatrix(self, rows) -> NDArray[np.float64]:

@@ -10,11 +10,11 @@ the scores of the others are computed.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from attop import objectives
 from attop.kernels.columns import ColumnStore
@@ -23,26 +23,29 @@ from attop.solvers.exact import parts
 from attop.solvers.exact import start as starts
 from attop.solvers.exact.state import State
 
-#: Sizes of the reference that are considered, and how many of it come from columns at hand.
-SIZES, AT_HAND = (64, 128, 256, 512, 1024), 256
+#: Sizes of the reference that are considered: multiples of the first up to the second.
+STEP, LARGEST = 64, 1024
+#: Columns that may do to begin with.
+AT_HAND = 256
 #: Largest error of the scores to begin with, where fewer columns give them.
 NEARLY = 0.2
 #: Samples on which a reference is tried before it is used for all.
-TRIED = 512
+TRIED = 384
 #: Added to the diagonal of the reference's kernel matrix, relative to it; the bound stays one.
 RIDGE = 1e-4
+#: Bands in which a triangular matrix is multiplied, and the share of a square one that they have.
+BANDS = 4
+TRIANGLE = 0.5 * (1.0 + 1.0 / BANDS)
 #: A pass over a kernel entry takes as long as the product of so many features.
 PASS = 80
 #: Computing all columns is preferred unless something else costs less than this share of it.
-WORTHWHILE = 0.6
+WORTHWHILE = 0.8
 #: Entries of single samples take so many times as long as those of columns.
-SCATTERED = 1.5
-#: With fewer columns to compute than this no reference is looked for.
-FEW = 512
-#: A reference whose bound exceeds the distance from the threshold so many times is no use.
-HOPELESS = 8.0
+SCATTERED = 1.2
+#: A reference must have so many times fewer samples than there are columns to compute.
+FEWER = 4
 #: With a larger share of all samples in doubt another reference is looked for.
-MANY = 1 / 8
+MANY = 1 / 4
 #: Coefficients this close to each other, relative to the largest, are the same.
 ROUNDING = 1e-13
 #: Rows of the kernel matrix that are solved for at once.
@@ -87,12 +90,40 @@ class Anchor:
 
 def _nonzero(rest: NDArray[np.float64], wanted: NDArray[np.float64]):
     """Where `rest` is more than rounding, and what it is there."""
-    rows = np.flatnonzero(np.abs(rest) > ROUNDING * np.max(np.abs(wanted)))
+    rows = np.flatnonzero(_beyond_rounding(rest, wanted))
     return rows, rest[rows]
 
 
+def _beyond_rounding(rest: NDArray[np.float64], wanted: NDArray[np.float64]):
+    """Which coefficients are more than the rounding of those wanted."""
+    return np.abs(rest) > ROUNDING * np.max(np.abs(wanted), axis=-1, keepdims=True)
+
+
+class Rest(NamedTuple):
+    """What a point has beyond the anchor, as arrays over all samples.
+
+    Attributes
+    ----------
+    weights : ndarray
+        Its coefficients.
+    values : ndarray
+        Its values.
+    doubt : ndarray
+        Bound on their error.
+    """
+
+    weights: NDArray[np.float64]
+    values: NDArray[np.float64]
+    doubt: NDArray[np.float64]
+
+    @classmethod
+    def nothing(cls, n_samples: int) -> Rest:
+        """The rest of the anchor itself."""
+        return cls(*np.zeros((3, n_samples)))
+
+
 class Difference(NamedTuple):
-    """What the point has beyond the anchor.
+    """A difference of two rests.
 
     Attributes
     ----------
@@ -110,11 +141,10 @@ class Difference(NamedTuple):
     norm2: float
     slack: float
 
-    def interpolated(self, factor, reference) -> tuple[NDArray[np.float64], float]:
-        """Coordinates of its interpolant, and the norm of what that leaves."""
-        coordinates = solve_triangular(factor, self.values[reference], lower=True)
+    def left(self, coordinates: NDArray[np.float64]) -> float:
+        """Norm of what its interpolant leaves."""
         left = self.norm2 - float(np.dot(coordinates, coordinates))
-        return coordinates, float(np.sqrt(max(left, 0.0) + self.slack))
+        return float(np.sqrt(max(left, 0.0) + self.slack))
 
 
 class Reach:
@@ -139,9 +169,11 @@ class Reach:
         n = self.store.n_samples
         # Members of the group move with the cap together: their columns are summed once.
         self.group, self.others = Anchor(self.store), Anchor(self.store)
+        self.kinds = np.zeros((2, n), dtype=bool)
+        self.kinds[0, state.problem.competitors] = self.kinds[1, state.problem.positives] = True
         self.known = np.ones(n, dtype=bool)
         self.doubt = np.zeros(n)
-        self.reference, self.factor = np.empty(0, dtype=np.intp), np.empty((0, 0))
+        self.reference, self.basis = np.empty(0, dtype=np.intp), np.empty((0, 0))
         self.spread: NDArray[np.float64] | None = None
         self.n_entries = 0
         self._rng = np.random.default_rng(0)
@@ -154,22 +186,21 @@ class Reach:
 
     def follow(self, part: parts.Part, small: State) -> None:
         """Go where the part went: its scores are taken over, others bounded or computed."""
+        before = self._rest()
         self.state.adopt(part, small)
         self.known[:] = False
         self.known[part.rows] = True
         self._approach()
         self.know(self.reference)  # some may have left the part
-        difference = self._difference()
-        few = self.spread is None and len(difference.rows) < FEW
-        if few or not self.known[difference.rows].all():
-            self._complete()
-            return
         near = Borders.of(part.problem, small.scores)
-        if self.spread is None or not self._decide(difference, near):
-            if self._refer(difference, near):
-                self._decide(self._difference(), near, at_any_price=True)
-            else:
-                self._complete()
+        if self.spread is not None and self._decide(before, near):
+            return
+        nothing = Rest.nothing(self.store.n_samples)
+        difference = self._difference(nothing)
+        if self.known[difference.rows].all() and self._refer(difference, near):
+            self._decide(nothing, near, at_any_price=True)
+        else:
+            self._complete()
 
     def scores_by(self, part: parts.Part, small: State) -> NDArray[np.float64]:
         """Scores of all samples by the subsample, to begin with: of few columns if they do."""
@@ -179,12 +210,12 @@ class Reach:
         order = np.argsort(-np.abs(coefficients[support]), kind="stable")
         rows = support[order[:AT_HAND]]
         if len(support) > len(rows):
-            factor = _factor(store, rows)
-            weights = solve_triangular(factor, small.scores[rows], lower=True)
-            weights = solve_triangular(factor, weights, lower=True, trans="T")
+            basis = _orthonormal(store, rows)
+            weights = basis.T @ (basis @ small.scores[rows])
             others = self._rng.choice(store.n_samples, TRIED)
             constant = store.source.shift * np.sum(weights)
-            error = small.scores[others] - constant - store.product_at(others, rows, weights)
+            (values,) = store.product_at(others, rows, weights[np.newaxis])
+            error = small.scores[others] - constant - values
             if np.max(np.abs(error)) <= NEARLY:
                 scores = np.full(self.store.n_samples, constant)
                 self.store.add_product(part.rows[rows], weights, scores)
@@ -194,14 +225,20 @@ class Reach:
     def know(self, rows: NDArray[np.intp]) -> None:
         """Compute what the state has for each sample, its score and its group's, at `rows`."""
         rows = rows[~self.known[rows]]
-        if len(rows):
-            state = self.state
-            state.scores[rows] = self._scores_at(rows)
-            if state.capped:
-                missing = self.group.missing(state.members())
-                state.group_column[rows] = self.group.sums[rows] + self._product_at(rows, *missing)
-            self.known[rows] = True
-            self.doubt[rows] = 0.0
+        if len(rows) == 0:
+            return
+        state = self.state
+        wanted = np.stack([state.coefficients(), state.members()])
+        lacking = np.stack([self._lacking(), wanted[1] - self.group.counted])
+        columns = np.flatnonzero(_beyond_rounding(lacking, wanted).any(axis=0))
+        self.n_entries += len(rows) * len(columns)
+        # One pass over the entries serves both sums.
+        sums = self.store.product_at(rows, columns, lacking[: 1 + state.capped, columns])
+        state.scores[rows] = self._sums()[rows] + sums[0]
+        if state.capped:
+            state.group_column[rows] = self.group.sums[rows] + sums[1]
+        self.known[rows] = True
+        self.doubt[rows] = 0.0
 
     def settle(self) -> None:
         """Bring everything the state has for each sample up to date."""
@@ -240,121 +277,145 @@ class Reach:
         """Scores of the anchor: of the sums of both kinds."""
         return self.others.sums - self._cap * self.group.sums
 
+    def _lacking(self) -> NDArray[np.float64]:
+        """The coefficients that the anchor lacks."""
+        counted = self.others.counted - self._cap * self.group.counted
+        return self.state.coefficients() - counted
+
     def _missing(self):
-        """Columns that the anchor lacks, and their weights."""
-        wanted = self.state.coefficients()
-        return _nonzero(wanted - self.others.counted + self._cap * self.group.counted, wanted)
+        """The same as columns and their weights."""
+        return _nonzero(self._lacking(), self.state.coefficients())
 
-    def _scores_at(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        return self._sums()[rows] + self._product_at(rows, *self._missing())
+    def _rest(self) -> Rest:
+        """What the point has beyond the anchor."""
+        return Rest(self._lacking(), self.state.scores - self._sums(), self.doubt.copy())
 
-    def _product_at(self, rows: NDArray[np.intp], columns, weights) -> NDArray[np.float64]:
-        self.n_entries += len(rows) * len(columns)
-        return self.store.product_at(rows, columns, weights)
-
-    def _difference(self) -> Difference:
-        rows, weights = self._missing()
+    def _difference(self, since: Rest) -> Difference:
+        """What the rest of the point has beyond another one."""
+        change = self._lacking() - since.weights
+        rows, weights = _nonzero(change, self.state.coefficients())
         # The columns are those of a kernel less a constant, which matters to single functions.
-        values = self.state.scores - self._sums() + self.store.source.shift * np.sum(weights)
+        values = self.state.scores - self._sums() - since.values
+        values += self.store.source.shift * np.sum(weights)
         slack = 4.0 * self.store.precision * float(np.sum(np.abs(weights))) ** 2
         norm2 = float(np.dot(weights, values[rows]))
         return Difference(rows, weights, values, norm2, slack)
 
-    def _decide(self, difference: Difference, near: Borders, at_any_price: bool = False) -> bool:
-        """Estimate all scores and compute those in doubt; False where these are too many."""
+    def _decide(self, since: Rest, near: Borders, at_any_price: bool = False) -> bool:
+        """Estimate all scores by their change, and compute those in doubt.
+
+        Returns False where these are too many, or the change is not known where it has to be.
+        """
         assert self.spread is not None
-        state, problem = self.state, self.state.problem
-        shift = self.store.source.shift
-        coordinates, left = difference.interpolated(self.factor, self.reference)
-        weights = solve_triangular(self.factor, coordinates, lower=True, trans="T")
-        estimate = self._sums() + shift * (np.sum(weights) - np.sum(difference.weights))
-        self.store.add_product(self.reference, weights, estimate)
-        doubt = left * self.spread
-        doubt[self.known] = 0.0
-        scores = np.where(self.known, state.scores, estimate)
-        doubtful = near.distance(problem, scores) <= doubt
-        if not at_any_price and np.count_nonzero(doubtful & ~self.known) > MANY * len(scores):
+        difference, shift = self._difference(since), self.store.source.shift
+        exact = self.known & (since.doubt == 0.0)
+        if not (exact[difference.rows].all() and exact[self.reference].all()):
             return False
-        # The threshold may rise by competitors that are found to be above it.
-        for _ in range(2):
-            rows = np.flatnonzero((near.distance(problem, scores) <= doubt) & (doubt > 0.0))
-            scores[rows] = self._scores_at(rows)
-            doubt[rows] = 0.0
-            near = Borders.of(problem, scores)
-        state.scores[:], self.doubt[:] = scores, doubt
+        coordinates = self.basis @ difference.values[self.reference]
+        weights = self.basis.T @ coordinates
+        estimate = self._sums() + since.values
+        estimate += shift * (np.sum(weights) - np.sum(difference.weights))
+        self.store.add_product(self.reference, weights, estimate)
+        doubt = since.doubt + difference.left(coordinates) * self.spread
+        doubt[self.known] = 0.0
+        scores = np.where(self.known, self.state.scores, estimate)
+        doubtful = (near.distance(self.kinds, scores) <= doubt) & ~self.known
+        if not at_any_price and np.count_nonzero(doubtful) > MANY * len(scores):
+            return False
+        self.state.scores[:], self.doubt[:] = scores, doubt
+        self.know(np.flatnonzero(doubtful))
+        # The threshold may have risen by competitors that were found to be above it.
+        near = Borders.of(self.state.problem, self.state.scores)
+        self.know(np.flatnonzero(near.distance(self.kinds, self.state.scores) <= self.doubt))
         return True
 
     def _refer(self, difference: Difference, near: Borders) -> bool:
         """Choose the reference that makes following cheapest; False if all columns are cheaper."""
         candidates = self._candidates(difference)
-        some = np.unique(self._rng.choice(np.flatnonzero(~self.known), TRIED))
-        cheapest, n_chosen = WORTHWHILE * len(difference.rows), 0
-        for size in SIZES:
-            reference = candidates[:size]
-            fixed = self._price(reference)
-            if fixed >= cheapest or size > self.store.capacity // 2:
-                break
-            doubtful, hopeless = self._tried(reference, some, difference, near)
-            cost = fixed + SCATTERED * doubtful * len(difference.rows)
-            if cost < cheapest:
-                cheapest, n_chosen = cost, len(reference)
-            if hopeless or len(candidates) <= size:
-                break
-        if n_chosen:
-            self._use(candidates[:n_chosen])
-        return n_chosen > 0
+        sizes = np.arange(STEP, len(candidates) + 1, STEP)
+        uncached = np.cumsum(~self.store.cached(candidates))[sizes - 1]
+        cost = uncached + TRIANGLE * sizes**2 / (self.store.source.work + PASS)
+        worthwhile = WORTHWHILE * len(difference.rows)
+        few = min(len(difference.rows) // FEWER, self.store.capacity // 2)
+        affordable = (cost < worthwhile) & (sizes <= few)
+        sizes, cost = sizes[affordable], cost[affordable]
+        if len(sizes) == 0:
+            return False
+        doubtful = self._tried(candidates[: sizes[-1]], sizes, difference, near)
+        cost += SCATTERED * doubtful * len(difference.rows)
+        cheapest = np.argmin(cost)
+        if cost[cheapest] >= worthwhile:
+            return False
+        self._use(candidates[: sizes[cheapest]])
+        return True
 
-    def _price(self, reference: NDArray[np.intp]) -> float:
-        """What it costs to use a reference, in columns."""
-        size = len(reference)
-        solving = (size + 8.0) * size / (self.store.source.work + PASS)
-        return np.count_nonzero(~self.store.cached(reference)) + solving
+    def _tried(self, candidates, sizes, difference: Difference, near: Borders):
+        """The shares of all samples that references of these sizes leave in doubt, estimated.
 
-    def _tried(self, reference, some, difference: Difference, near: Borders) -> tuple[float, bool]:
-        """The share of `some` samples that a reference leaves in doubt; whether it is hopeless."""
-        shift = self.store.source.shift
-        factor = _factor(self.store, reference)
-        kernel = self.store.block(reference, some).astype(np.float64) + shift
-        features = solve_triangular(factor, kernel, lower=True)
-        coordinates, left = difference.interpolated(factor, reference)
-        scores = self._sums()
-        scores[some] += coordinates @ features - shift * np.sum(difference.weights)
-        distance = near.distance(self.state.problem, scores)[some]
-        doubt = left * _spread(self.store, np.sum(features**2, axis=0), some)
-        hopeless = np.median(doubt) > HOPELESS * np.median(np.abs(distance))
-        return float(np.mean(distance <= doubt)), bool(hopeless)
+        The first functions of the basis are that of the first candidates: one serves all sizes.
+        """
+        shift, unknown = self.store.source.shift, np.flatnonzero(~self.known)
+        some = np.unique(self._rng.choice(unknown, TRIED))
+        basis = _orthonormal(self.store, candidates)
+        features = basis @ (self.store.block(candidates, some).astype(np.float64) + shift)
+        coordinates = basis @ difference.values[candidates]
+        scores = self._sums()[some] - shift * np.sum(difference.weights)
+        explained, shares = np.zeros(len(some)), np.empty(len(sizes))
+        for i, size in enumerate(sizes):
+            new = slice(size - STEP, size)
+            scores += coordinates[new] @ features[new]
+            explained += np.sum(features[new] ** 2, axis=0)
+            doubt = difference.left(coordinates[:size]) * _spread(self.store, explained, some)
+            shares[i] = np.mean(near.distance(self.kinds[:, some], scores) <= doubt)
+        return shares * len(unknown) / len(self.known)
 
     def _candidates(self, difference: Difference) -> NDArray[np.intp]:
-        """Samples for the reference, in order: columns at hand first, then the weightiest."""
-        at_hand = self.known & self.store.cached(np.arange(len(self.known)))
-        rows = self._rng.permutation(np.flatnonzero(at_hand))[:AT_HAND]
-        order = self._rng.permutation(len(difference.rows))
-        order = order[np.argsort(-np.abs(difference.weights[order]), kind="stable")]
-        return np.concatenate([rows, difference.rows[order]])[: SIZES[-1]]
+        """Samples for the reference, in order: columns at hand first, each by their weight."""
+        at_hand = np.flatnonzero(self.known & self.store.cached(np.arange(len(self.known))))
+        order = np.argsort(-np.abs(self.state.coefficients()[at_hand]), kind="stable")
+        others = np.argsort(-np.abs(difference.weights), kind="stable")
+        return np.concatenate([at_hand[order], difference.rows[others]])[:LARGEST]
 
     def _use(self, rows: NDArray[np.intp]) -> None:
         """Make `rows` the reference: fetch their columns, bound the interpolation everywhere."""
         self.store.fetch(rows)
         self._approach()
-        self.reference, self.factor = rows, _factor(self.store, rows)
+        self.reference, self.basis = rows, _orthonormal(self.store, rows)
         self.spread = np.empty(self.store.n_samples)
         slots = self.store.slot_of_row[rows]
-        inverse = solve_triangular(self.factor, np.eye(len(rows)), lower=True).astype(np.float32)
+        basis = self.basis.astype(np.float32)
         features = np.empty((len(rows), TILE), dtype=np.float32)
+        edges = np.linspace(0, len(rows), 1 + BANDS).astype(int)  # what is above is zero
         for start in range(0, self.store.n_samples, TILE):
             kernel = self.store.buffer[slots, start : start + TILE].astype(np.float32, copy=False)
             kernel += np.float32(self.store.source.shift)
             some = features[:, : kernel.shape[1]]
-            np.matmul(inverse, kernel, out=some)
+            for first, last in pairwise(edges):
+                np.matmul(basis[first:last, :last], kernel[:last], out=some[first:last])
             tile = np.arange(start, start + kernel.shape[1])
             self.spread[tile] = _spread(self.store, np.einsum("ij,ij->j", some, some), tile)
 
 
-def _factor(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Cholesky factor of the kernel matrix of `rows`."""
+def _orthonormal(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Coefficients of an orthonormal basis of the span of `rows`: the inverse Cholesky factor."""
     kernel = store.block(rows, rows).astype(np.float64) + store.source.shift
     kernel[np.diag_indices_from(kernel)] = (1.0 + RIDGE) * _squares(store, rows)
-    return np.asarray(np.linalg.cholesky(kernel), dtype=np.float64)
+    return _triangular_inverse(np.linalg.cholesky(kernel))
+
+
+def _triangular_inverse(L: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Inverse of a lower triangular matrix, by halves.
+
+    SciPy would do it with threads of its own, which keep those of NumPy waiting.
+    """
+    half = len(L) // 2
+    if half < 32:
+        return np.tril(np.linalg.inv(L))
+    inverse = np.zeros_like(L)
+    inverse[:half, :half] = _triangular_inverse(L[:half, :half])
+    inverse[half:, half:] = _triangular_inverse(L[half:, half:])
+    inverse[half:, :half] = -inverse[half:, half:] @ (L[half:, :half] @ inverse[:half, :half])
+    return inverse
 
 
 def _squares(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -390,10 +451,10 @@ class Borders(NamedTuple):
         t = objectives.threshold(problem, scores)
         return cls(parts.level(problem, scores, t), 1.0 + t)
 
-    def distance(self, problem: Problem, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How far each sample is from where it matters; negative where it does."""
-        distance = np.full(len(scores), np.inf)
-        distance[problem.competitors] = self.lowest - scores[problem.competitors]
-        positives = problem.positives
-        distance[positives] = np.minimum(distance[positives], scores[positives] - self.highest)
-        return distance
+    def distance(self, kinds, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How far samples are from where they matter; negative where they do.
+
+        `kinds` tells which of them are competitors, and which are positives.
+        """
+        competing = np.where(kinds[0], self.lowest - scores, np.inf)
+        return np.where(kinds[1], np.minimum(competing, scores - self.highest), competing)
