@@ -225,7 +225,8 @@ def test_solving_the_active_part_gives_the_optimum_of_the_whole(
     assert len(follows) == n_followed
     if (name, surrogate) == ("TopPush", "hinge"):
         assert n_followed > 0
-        assert by_parts.stats["columns"] < 0.8 * at_once.stats["columns"]
+        if kernel == "rbf":  # the other has few support vectors in any case
+            assert by_parts.stats["columns"] < 0.8 * at_once.stats["columns"]
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])

@@ -70,7 +70,8 @@ def _best_partner(block, a, sign, rates, norm, terms):
     n, b = terms.n_alphas, block.value.size
     _gains(block, a, sign, rates, norm, 0, n, terms)
     _gains(block, a, sign, rates, norm, n, b, terms)
-    return largest_gain(block.gain, 0, b)
+    _, partner = largest_gain(block.gain, 0, b)
+    return partner
 
 
 @njit(cache=True, nogil=True)
@@ -142,14 +143,13 @@ def solve_norm(block, outside, terms, tolerance, max_steps):
         violation = rates[up] - rates[down]
         if violation <= tolerance:
             return count, max(violation, 0.0)
-        gain, partner = _best_partner(block, up, 1, rates, norm, terms)
-        other_gain, other = _best_partner(block, down, -1, rates, norm, terms)
-        if partner < 0 and other < 0:
-            return count, violation
-        if other_gain > gain:
-            up = other
+        # By turns, as in `attop.solvers.exact.pairs`.
+        if count % 2 == 0:
+            down = _best_partner(block, up, 1, rates, norm, terms)
         else:
-            down = partner
+            up = _best_partner(block, down, -1, rates, norm, terms)
+        if up < 0 or down < 0:
+            return count, violation
         step = _line_search(block, up, down, norm2, terms)
         if step <= 0.0:
             return count, violation

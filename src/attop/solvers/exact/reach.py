@@ -400,7 +400,7 @@ def _orthonormal(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float
     """Coefficients of an orthonormal basis of the span of `rows`: the inverse Cholesky factor."""
     kernel = store.block(rows, rows).astype(np.float64) + store.source.shift
     kernel[np.diag_indices_from(kernel)] = (1.0 + RIDGE) * _squares(store, rows)
-    return _triangular_inverse(np.linalg.cholesky(kernel))
+    return _triangular_inverse(np.asarray(np.linalg.cholesky(kernel), dtype=np.float64))
 
 
 def _triangular_inverse(L: NDArray[np.float64]) -> NDArray[np.float64]:

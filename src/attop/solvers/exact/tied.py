@@ -30,7 +30,7 @@ from attop.solvers.exact.block import (
     shift_group,
 )
 
-PAIR, COUPLED_UP, COUPLED_DOWN = 0, 1, 2
+ALPHAS, BETAS, RAISING, LOWERING = 0, 1, 2, 3
 
 
 class Extremes(NamedTuple):
@@ -141,18 +141,14 @@ def _rest_gains(block, group, k, share, upwards, lowest, terms):
 
 
 @njit(cache=True, nogil=True)
-def _best_pair(block, up, down, first, last, penalty, terms):
-    """The better of `up` with its best partner and `down` with its best partner."""
+def _best_pair(block, up, down, keep_up, first, last, penalty, terms):
+    """`up` or `down` with its best partner: the gain, and the pair."""
     least = terms.least_curvature
-    best, one, two = 0.0, -1, -1
-    if up >= 0 and down >= 0:
+    if keep_up:
         gain, partner = best_pair(block, up, 1, first, last, penalty, least)
-        if gain > best:
-            best, one, two = gain, up, partner
-        gain, partner = best_pair(block, down, -1, first, last, penalty, least)
-        if gain > best:
-            best, one, two = gain, partner, down
-    return best, one, two
+        return gain, up, partner
+    gain, partner = best_pair(block, down, -1, first, last, penalty, least)
+    return gain, partner, down
 
 
 @njit(cache=True, nogil=True)
@@ -187,42 +183,56 @@ def _rates(block, group, e, share, terms):
 
 
 @njit(cache=True, nogil=True)
-def _best_move(block, group, e, rates, share, floor, terms):
-    """The move with the largest gain: kind, first and second variable."""
+def _best_of_kind(block, group, kind, e, share, keep_up, terms):
+    """The best move of a kind: its gain, its two variables, and the floor where the cap falls."""
     n, b = terms.n_alphas, block.value.size
-    alphas, betas, raising, lowering = rates
-    # Kinds that violate far less than the worst are not worth a pass over the block.
-    enough = 0.1 * max(max(alphas, betas), max(raising, lowering))
-    best, kind, first, second = 0.0, -1, -1, -1
-    if alphas > enough:
+    floor = Floor(group.floor, group.floor, -1)
+    if kind == ALPHAS:
         penalty = 2.0 * terms.alpha_curvature
-        gain, one, two = _best_pair(block, e.alpha_up, e.alpha_down, 0, n, penalty, terms)
-        if gain > best:
-            best, kind, first, second = gain, PAIR, one, two
-    if betas > enough:
-        gain, one, two = _best_pair(block, e.beta_up, e.beta_down, n, b, 0.0, terms)
-        if gain > best:
-            best, kind, first, second = gain, PAIR, one, two
-    if raising > enough:
+        pair = _best_pair(block, e.alpha_up, e.alpha_down, keep_up, 0, n, penalty, terms)
+        return pair[0], pair[1], pair[2], floor
+    if kind == BETAS:
+        pair = _best_pair(block, e.beta_up, e.beta_down, keep_up, n, b, 0.0, terms)
+        return pair[0], pair[1], pair[2], floor
+    if kind == RAISING:
         gain, rest = _best_coupled(block, group, e.alpha_up, share, True, floor, terms)
-        if gain > best:
-            best, kind, first, second = gain, COUPLED_UP, e.alpha_up, rest
-    if lowering > enough:
-        gain, rest = _best_coupled(block, group, e.alpha_down, share, False, floor, terms)
-        if gain > best:
-            best, kind, first, second = gain, COUPLED_DOWN, e.alpha_down, rest
-    return kind, first, second
+        return gain, e.alpha_up, rest, floor
+    floor = Floor(*largest_below_cap(block, group.floor, n))
+    gain, rest = _best_coupled(block, group, e.alpha_down, share, False, floor, terms)
+    return gain, e.alpha_down, rest, floor
+
+
+@njit(cache=True, nogil=True)
+def _best_move(block, group, e, rates, share, keep_up, terms):
+    """The best move of the kind that violates most and has room; kind -1 if there is none.
+
+    That needs fewer steps than the largest gain of all.
+    """
+    tried = 0  # the bits of the kinds without room
+    floor = Floor(group.floor, group.floor, -1)
+    for _ in range(len(rates)):
+        kind, most = -1, 0.0
+        for k in range(len(rates)):
+            if rates[k] > most and not (tried >> k) & 1:
+                kind, most = k, rates[k]
+        if kind < 0:
+            break
+        gain, first, second, floor = _best_of_kind(block, group, kind, e, share, keep_up, terms)
+        if gain > 0.0:
+            return kind, first, second, floor
+        tried |= 1 << kind
+    return -1, -1, -1, floor
 
 
 @njit(cache=True, nogil=True)
 def _move(block, group, kind, first, second, share, floor, terms):
-    if kind == PAIR:
+    if kind in (ALPHAS, BETAS):
         if block.member[first]:
             group = leave(block, group, first)
         step = pair_step(block, first, second, terms)
         group = shift(block, group, first, step, terms)
         return shift(block, group, second, -step, terms)
-    upwards = kind == COUPLED_UP
+    upwards = kind == RAISING
     rate = _coupled_rate(block, group, first, second, share, terms)
     curvature = _coupled_curvature(block, group, first, second, share, terms)
     room = _coupled_room(block, group, first, second, share, upwards, floor, terms)
@@ -250,13 +260,13 @@ def solve_tied(block, group, terms, tolerance, max_steps):
         violation = max(max(rates[0], rates[1]), max(rates[2], rates[3]))
         if violation <= tolerance:
             return group, count, max(violation, 0.0)
-        largest, next_largest, holder = largest_below_cap(block, group.floor, n)
-        floor = Floor(largest, next_largest, holder)
-        kind, first, second = _best_move(block, group, extremes, rates, share, floor, terms)
+        kind, first, second, floor = _best_move(
+            block, group, extremes, rates, share, count % 2 == 0, terms
+        )
         if kind < 0:
             return group, count, violation
         group = _move(block, group, kind, first, second, share, floor, terms)
-        if kind == COUPLED_DOWN:
+        if kind == LOWERING:
             group = join_at_cap(block, group, n, terms.K)
         elif second >= n and group.size < terms.K:
             if block.value[second] >= group.cap * (1.0 - AT_CAP):
