@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches, gen_even_slices
 
+from attop._threads import map_in_threads
 from attop.kernels.functions import BLOCK, Gram, as_float64
 
 
@@ -14,19 +16,28 @@ def kernel_expansion(
     block: Callable[[NDArray[np.intp], slice], NDArray[np.float64]],
     rows: NDArray[np.intp],
     coefficients: NDArray[np.float64],
+    threads: int,
 ) -> NDArray[np.float64]:
     """``sum_v coefficients_v k(row, column_v)`` for each row, in blocks of bounded memory.
 
-    `block` gives the entries of some rows and a slice of the columns.
+    `block` gives the entries of some rows and a slice of the columns, in several threads.
     """
-    sums = np.zeros(len(rows))
+    if len(rows) == 0 or len(coefficients) == 0:
+        return np.zeros(len(rows))
+    n_parts = -(-len(rows) // BLOCK)
+    if len(rows) * len(coefficients) > BLOCK**2:  # worth several threads, and parts for all
+        n_parts = min(len(rows), -(-n_parts // threads) * threads)
+    parts = list(gen_even_slices(len(rows), n_parts))
     # Few rows take many columns at once: the number of entries is what counts.
-    wide = BLOCK * max(1, BLOCK // max(1, len(rows)))
-    for i in range(0, len(rows), BLOCK):
-        for v in range(0, len(coefficients), wide):
-            columns = slice(v, v + wide)
-            sums[i : i + BLOCK] += block(rows[i : i + BLOCK], columns) @ coefficients[columns]
-    return sums
+    wide = BLOCK * max(1, BLOCK * len(parts) // len(rows))
+
+    def sums_of(part: slice) -> NDArray[np.float64]:
+        sums = np.zeros(part.stop - part.start)
+        for columns in gen_batches(len(coefficients), wide):
+            sums += block(rows[part], columns) @ coefficients[columns]
+        return sums
+
+    return np.concatenate(map_in_threads(sums_of, parts, threads))
 
 
 def rounding_of_scores(
@@ -60,7 +71,9 @@ class Scores:
             self._compute_linear(rows)
         else:
             block = self._against_support or self.gram.against(self.support)
-            self.values[rows] = kernel_expansion(block, rows, self.coefficients)
+            self.values[rows] = kernel_expansion(
+                block, rows, self.coefficients, self.gram.kernel.threads
+            )
             self._against_support = block
         self.computed[rows] = True
 

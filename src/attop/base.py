@@ -202,6 +202,7 @@ default="rbf"
             lambda rows, columns: self._fitted_kernel(X[rows], vectors[columns]),
             np.arange(X.shape[0]),
             self.dual_coef_[0],
+            self._fitted_kernel.threads,
         )
         return scores - self.threshold_
 

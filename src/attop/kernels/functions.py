@@ -15,6 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.metrics import pairwise
+from sklearn.utils import gen_even_slices
+
+from attop._threads import map_in_threads, n_threads
 
 #: Rows and columns of blocks that are summed up; in float64 they fit the caches of most machines.
 BLOCK = 768
@@ -48,6 +51,11 @@ class Kernel:
     gamma: float = 1.0
     degree: float = 3
     coef0: float = 0.0
+
+    @property
+    def threads(self) -> int:
+        """Threads that may call it at once; functions of users are called one at a time."""
+        return 1 if callable(self.name) else n_threads()
 
     def __call__(self, X, Y) -> NDArray[np.float64]:
         """Kernel values of the rows of `X` against the rows of `Y`, in float64."""
@@ -105,23 +113,31 @@ class Gram:
 
     def among(self, rows, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """``sum_v coefficients_v k(row_i, row_v)`` for each row, each entry computed once."""
+        entries_of = self._entries_among(rows)
+
+        def sums_of(parts: tuple[slice, slice]):
+            one, other = parts
+            entries = entries_of(one, other)
+            return entries @ coefficients[other], coefficients[one] @ entries
+
         sums = np.zeros(len(rows))
-        for one, other, entries in self._blocks_among(rows):
-            sums[one] += entries @ coefficients[other]
+        if len(rows) == 0:
+            return sums
+        sides = list(gen_even_slices(len(rows), -(-len(rows) // BLOCK)))
+        pairs = [(one, other) for i, one in enumerate(sides) for other in sides[i:]]
+        found = map_in_threads(sums_of, pairs, self.kernel.threads)
+        for (one, other), (of_one, of_other) in zip(pairs, found, strict=True):
+            sums[one] += of_one
             if other != one:
-                sums[other] += coefficients[one] @ entries
+                sums[other] += of_other
         return sums
 
-    def _blocks_among(self, rows):
-        """Blocks on and above the diagonal: slices of `rows` for each side, and the entries."""
-        samples = as_float64(self.X[rows]) if self._convertible(rows) else None
-        parts = [slice(i, i + BLOCK) for i in range(0, len(rows), BLOCK)]
-        for i, one in enumerate(parts):
-            for other in parts[i:]:
-                if samples is None:
-                    yield one, other, self.block(rows[one], rows[other])
-                else:
-                    yield one, other, self.kernel(samples[one], samples[other])
+    def _entries_among(self, rows) -> Callable[[slice, slice], NDArray[np.float64]]:
+        """A function of two slices of `rows` that gives the entries there."""
+        if not self._convertible(rows):
+            return lambda one, other: self.block(rows[one], rows[other])
+        samples = as_float64(self.X[rows])
+        return lambda one, other: self.kernel(samples[one], samples[other])
 
 
 def as_float64(X):

@@ -7,6 +7,7 @@ so are these entries.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -149,11 +150,16 @@ class RememberingGram(Gram):
             sums[known] += coefficients[part] @ entries[:, known]
         return sums
 
-    def _blocks_among(self, rows):
-        """The same blocks, which are kept for now."""
-        for one, other, entries in super()._blocks_among(rows):
+    def _entries_among(self, rows) -> Callable[[slice, slice], NDArray[np.float64]]:
+        """The same entries, which are kept for now."""
+        entries_of = super()._entries_among(rows)
+
+        def kept(one: slice, other: slice) -> NDArray[np.float64]:
+            entries = entries_of(one, other)
             self._keep_for_now(rows[one], rows[other], entries)
-            yield one, other, entries
+            return entries
+
+        return kept
 
     def remember(self, support: NDArray[np.intp]) -> None:
         """Remember the entries between these rows, if they were just computed."""

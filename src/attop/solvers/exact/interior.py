@@ -16,6 +16,7 @@ members outside the block that move with it::
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from attop._threads import blas_threads
+from attop._threads import one_blas_thread
 from attop.problem import Family
 from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.hessians import Additions, DenseHessian, Hessian, LowRankHessian, Solve
@@ -127,7 +128,7 @@ def interior_point(
     problem = _quadratic(block, kernels, outside, terms, family, norm2_outside, group.cap)
     # Overflow near the end is seen by the test for finiteness.
     small = kernels.features is not None or len(block.value) < ONE_THREAD_BELOW
-    with blas_threads(1 if small else None), np.errstate(all="ignore"):
+    with one_blas_thread() if small else nullcontext(), np.errstate(all="ignore"):
         solved = _solve(problem, enough)
     if solved is None or not np.all(np.isfinite(solved[0])):
         return group
