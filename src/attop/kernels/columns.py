@@ -157,8 +157,9 @@ class Samples:
             squares = X.multiply(X).sum(axis=1, dtype=np.float64)
             return cls(X, np.asarray(squares).ravel().astype(dtype))
         features = _varying_features(X, workers)
-        # Any centre would do, so that its own rounding does not matter.
-        mean = (np.full(n, 1.0 / n, dtype=X.dtype) @ X)[features]
+        # Any centre would do: that of some samples saves a pass over all.
+        mean = np.mean(X[:: max(1, n // _FOR_CENTRE)], axis=0, dtype=np.float64)[features]
+        mean = mean.astype(X.dtype)
         centred = np.empty((n, len(features)), dtype=dtype)
         squared_norms = np.empty(n, dtype=dtype)
         workers.over_rows(compiled.centre, n, X, features, mean, centred, squared_norms)
@@ -199,6 +200,8 @@ def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:
 #: Sparse samples get a dense copy of at most so many numbers, if these are not more than so many
 #: times those that are not zero: products of dense matrices are that much faster.
 _SPARE, _FASTER = 2**26, 32
+#: Samples that the centre is taken from, at least.
+_FOR_CENTRE = 1024
 #: Columns computed at once: matrix products reach their speed from there on.  Long columns
 #: come in smaller blocks, which may have to be held besides the store.
 _BLOCK, _BLOCK_BYTES = 1024, 2**27
@@ -331,7 +334,8 @@ class ColumnStore:
         if split < len(rows) and self._part_of is not None:
             whole, rows_in_whole = self._part_of
             slots = whole.slot_of_row[rows_in_whole[rows[split:]]]
-            compiled.gather(whole.buffer, slots, rows_in_whole, out[split:])
+            gather = compiled.gather, len(slots), whole.buffer, slots, rows_in_whole, out[split:]
+            self.workers.over_rows(*gather, least=64)
 
     def _columns_besides(self, rows) -> NDArray[Any]:
         """Columns outside the store, valid until the next call; the copied ones must be last."""
@@ -397,7 +401,10 @@ class ColumnStore:
     def submatrix(self, rows) -> NDArray[np.float64]:
         """Kernel matrix of `rows`, whose columns are in the store, in float64."""
         matrix = np.empty((len(rows), len(rows)))
-        compiled.gather(self.buffer, self.slot_of_row[rows], rows, matrix)
+        slots = self.slot_of_row[rows]
+        self.workers.over_rows(
+            compiled.gather, len(slots), self.buffer, slots, rows, matrix, least=64
+        )
         diagonal = np.arange(len(rows))
         matrix[diagonal, diagonal] = self.source.diagonal[rows]
         return matrix
@@ -413,5 +420,5 @@ def _varying_features(X: NDArray[Any], workers: Workers) -> NDArray[np.intp]:
 
 
 def _parts(array: NDArray[Any], step: int):
-    """Consecutive pieces of an array."""
-    return (array[start : start + step] for start in range(0, len(array), step))
+    """Consecutive pieces of an array, at most so long each, and about equally."""
+    return np.array_split(array, -(-len(array) // step)) if len(array) else []

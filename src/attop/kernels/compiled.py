@@ -89,9 +89,9 @@ def add_columns(start, stop, buffer, slots, weights, out):
 
 
 @njit(cache=True, nogil=True)
-def gather(buffer, slots, rows, out):
-    """``out[i, j] = buffer[slots[i], rows[j]]``."""
-    for i in range(slots.size):
+def gather(start, stop, buffer, slots, rows, out):
+    """``out[i, j] = buffer[slots[i], rows[j]]`` for ``i`` in ``start:stop``."""
+    for i in range(start, stop):
         column = buffer[slots[i]]
         for j in range(rows.size):
             out[i, j] = column[rows[j]]
