@@ -158,8 +158,8 @@ class Samples:
             return cls(X, np.asarray(squares).ravel().astype(dtype))
         features = _varying_features(X, workers)
         # Any centre would do: that of some samples saves a pass over all.
-        mean = np.mean(X[:: max(1, n // _FOR_CENTRE)], axis=0, dtype=np.float64)[features]
-        mean = mean.astype(X.dtype)
+        some = X[:: max(1, n // _FOR_CENTRE), features]
+        mean = np.mean(some, axis=0, dtype=np.float64).astype(X.dtype)
         centred = np.empty((n, len(features)), dtype=dtype)
         squared_norms = np.empty(n, dtype=dtype)
         workers.over_rows(compiled.centre, n, X, features, mean, centred, squared_norms)

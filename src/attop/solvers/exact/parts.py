@@ -69,13 +69,15 @@ def active(
     alpha: NDArray[np.float64],
     beta: NDArray[np.float64],
     previous: Part | None = None,
+    expected: float | None = None,
 ) -> Part:
     """The samples that have a dual variable or by their `scores` should, and some company.
 
-    The `previous` active part serves again if it has them all.
+    The `previous` active part serves again if it has them all.  Where the threshold of the
+    solution is `expected` elsewhere, the positives are judged by that.
     """
     t = objectives.threshold(problem, scores)
-    room = 1.0 + t - scores[problem.positives]
+    room = 1.0 + (t if expected is None else expected) - scores[problem.positives]
     height = scores[problem.competitors]
     height -= level(problem, scores, t)
     alphas_wanted, betas_wanted = (alpha > 0.0) | (room >= 0.0), (beta > 0.0) | (height >= 0.0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from attop import objectives
 from attop.solvers.exact import parts
 from attop.solvers.exact import start as starts
 from attop.solvers.exact.reach import Reach
@@ -81,6 +82,8 @@ class Rounds:
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
         self.new_columns = NEW_COLUMNS
+        #: Threshold of the last part that was solved: where that of the whole is likely to end.
+        self.expected: float | None = None
 
     def begin(self, start, random_state) -> Status | None:
         """Go to the starting point: the given one, that of a subsample, or a small one.
@@ -111,13 +114,14 @@ class Rounds:
         del nested
         self.counts["seconds_subsample"] += time.perf_counter() - began
         # Columns as long as the active part, for a part of its samples, need memory as well.
-        expected = GROWTH * np.count_nonzero(small.value)
-        state.store.leave(int(expected) ** 2)
+        state.store.leave((GROWTH * int(np.count_nonzero(small.value))) ** 2)
         if self.reach is None:
             scores = starts.scores_by(part, small, state)
         else:
             scores = self.reach.scores_by(part, small)
         alpha, beta = starts.extended(part, small, state.problem, scores)
+        # Competitors that it does not know are too high by its scores, and so their threshold.
+        self.expected = objectives.threshold(part.problem, small.scores)
         del small, part
         active = self._active_part(scores, alpha, beta)
         state.scores[:] = 0.0
@@ -189,8 +193,8 @@ class Rounds:
 
     def _active_part(self, scores, alpha, beta) -> tuple[parts.Part, Store] | None:
         """The active part and its columns, if they are so much shorter that it pays."""
-        previous = None if self.active is None else self.active[0]
-        part = parts.active(self.state.problem, scores, alpha, beta, previous)
+        problem, previous = self.state.problem, None if self.active is None else self.active[0]
+        part = parts.active(problem, scores, alpha, beta, previous, self.expected)
         if SMALLER * len(part.rows) > self.state.store.n_samples:
             return None
         if self.active is None or part is not previous:
@@ -203,6 +207,7 @@ class Rounds:
         nested = self._nested(small)
         status = nested.run(tol)
         self._count(nested)
+        self.expected = objectives.threshold(part.problem, small.scores)
         self._follow(part, small)
         return status
 
