@@ -212,7 +212,9 @@ class Reach:
         if len(support) > len(rows):
             basis = _orthonormal(store, rows)
             weights = basis.T @ (basis @ small.scores[rows])
-            others = self._rng.choice(store.n_samples, TRIED)
+            # Tried on samples of the top, where it matters, and on some of all.
+            top = np.argsort(-small.scores)[: 2 * TRIED]
+            others = np.union1d(self._rng.choice(store.n_samples, 2 * TRIED), top)
             constant = store.source.shift * np.sum(weights)
             (values,) = store.product_at(others, rows, weights[np.newaxis])
             error = small.scores[others] - constant - values
