@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from attop.datasets import load_ionosphere
 from attop.formulations import FORMULATIONS
@@ -13,10 +13,11 @@ from attop.objectives import (
     infeasibility,
     primal_value,
     signed_coefficients,
+    support,
     threshold,
     zero_value,
 )
-from attop.problem import Family
+from attop.problem import Family, Problem
 from conftest import CASES, OPTIMA, PARAMETERS, kernel_matrix, two_clouds
 from oracle import solve_dual
 
@@ -253,3 +254,21 @@ def test_many_support_vectors_are_summed_in_blocks(monkeypatch, small_case):
     in_blocks = hinted(problem, gram, *point, error=1e-9)
     assert_allclose(in_blocks.scores, whole.scores[in_blocks.rows], atol=1e-12)
     assert_allclose(in_blocks[:6], whole[:6], atol=1e-12)
+
+
+def test_support_adds_up_what_positives_are_and_compete_with():
+    problem = Problem(np.array([0, 2]), np.arange(4), 1.0, "hinge", Family.TIED_CAP, K=2)
+    alpha, beta = np.array([0.5, 0.25]), np.array([0.5, 0.0, 0.125, 0.125])
+    rows, coefficients = support(problem, alpha, beta)
+    assert_array_equal(rows, [2, 3])  # the first is its own competitor, by as much
+    assert_array_equal(coefficients, [0.125, -0.125])
+    assert_array_equal(signed_coefficients(problem, alpha, beta)[rows], coefficients)
+
+
+@pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
+@pytest.mark.parametrize(
+    "family", [{"family": Family.TIED_CAP, "K": 3}, {"family": Family.PRICED_CAP, "tau": 0.2}]
+)
+def test_the_zero_model_is_worth_what_its_scores_say(family, surrogate):
+    problem = Problem(np.arange(3), np.arange(3, 10), 2.0, surrogate, **{"K": 0} | family)
+    assert zero_value(problem) == pytest.approx(primal_value(problem, 0.0, np.zeros(10)))

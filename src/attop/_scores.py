@@ -52,12 +52,12 @@ def rounding_of_scores(
 
 
 class Scores:
-    """Scores ``s = K a`` of the rows asked for, in float64."""
+    """Scores ``s = K a`` of the rows asked for, in float64; `a` is zero but on the support."""
 
-    def __init__(self, gram: Gram, coefficients: NDArray[np.float64]):
-        self.gram = gram
-        self.support = np.flatnonzero(coefficients)
-        self.coefficients = coefficients[self.support]
+    def __init__(
+        self, gram: Gram, support: NDArray[np.intp], coefficients: NDArray[np.float64]
+    ) -> None:
+        self.gram, self.support, self.coefficients = gram, support, coefficients
         self.values = np.zeros(gram.n_samples)
         self.computed = np.zeros(gram.n_samples, dtype=bool)
         self._against_support: Callable[..., NDArray[np.float64]] | None = None

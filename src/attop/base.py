@@ -18,7 +18,7 @@ from attop._verdict import final_status, warn_of_status, warn_of_zero
 from attop.approximation import FEATURE_ROWS, make_feature_map, transform
 from attop.formulations import Formulation
 from attop.kernels.functions import Gram, Kernel, as_float64
-from attop.objectives import signed_coefficients
+from attop.objectives import support
 from attop.problem import Problem
 from attop.solvers import get_solver
 from attop.solvers.solution import Solution, Status
@@ -289,10 +289,9 @@ default="rbf"
 
     def _store(self, problem: Problem, gram: Gram, solution: Solution) -> None:
         """Keep the model and its certificate."""
-        coefficients = signed_coefficients(problem, solution.alpha, solution.beta)
         self.alpha_, self.beta_ = solution.alpha, solution.beta
-        self.support_ = np.flatnonzero(coefficients)
-        self.dual_coef_ = coefficients[np.newaxis, self.support_]
+        self.support_, coefficients = support(problem, self.alpha_, self.beta_)
+        self.dual_coef_ = coefficients[np.newaxis]
         self._fitted_kernel = gram.kernel
         self.__dict__.pop("coef_", None)  # of an earlier fit with the linear kernel
         if gram.kernel.name == "precomputed":

@@ -95,8 +95,10 @@ def primal_value(
 
 def zero_value(problem: Problem) -> float:
     """Primal value of the model that gives every sample the score 0."""
-    n_scores = max(np.max(problem.positives), np.max(problem.competitors)) + 1
-    return primal_value(problem, 0.0, np.zeros(n_scores))
+    # Samples that are all alike are as good as one.
+    one = np.zeros(1, dtype=np.intp)
+    alike = problem._replace(positives=one, competitors=one, K=1)
+    return primal_value(alike._replace(C=problem.C * len(problem.positives)), 0.0, np.zeros(1))
 
 
 def feasible_primal(problem: Problem, w_norm2: float, scores: NDArray[np.float64]) -> float:
@@ -153,6 +155,22 @@ def signed_coefficients(
     return coefficients
 
 
+def support(
+    problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The rows whose coefficient in ``w`` is not zero, and these coefficients."""
+    alphas, betas = np.flatnonzero(alpha), np.flatnonzero(beta)
+    rows, place = np.unique(
+        np.concatenate([problem.positives[alphas], problem.competitors[betas]]),
+        return_inverse=True,
+    )
+    # Positives may compete as well: the two variables of one row add up.
+    signed = np.concatenate([alpha[alphas], -beta[betas]])
+    coefficients = np.bincount(place, weights=signed, minlength=len(rows))
+    nonzero = coefficients != 0.0
+    return rows[nonzero], coefficients[nonzero]
+
+
 def certify(
     problem: Problem,
     gram: Gram,
@@ -185,7 +203,7 @@ def certify(
     Certificate
     """
     alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
-    exact = Scores(gram, signed_coefficients(problem, alpha, beta))
+    exact = Scores(gram, *support(problem, alpha, beta))
     if scores is None or score_error is None or not _screen(problem, exact, scores, score_error):
         exact.compute(np.arange(gram.n_samples))
     w_norm2 = exact.w_norm2()

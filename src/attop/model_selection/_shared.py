@@ -11,7 +11,7 @@ from attop.base import AtTopClassifier
 from attop.kernels.functions import Gram
 from attop.model_selection._memory import RememberingGram
 from attop.model_selection._starts import Solved, nearest, start_from
-from attop.objectives import signed_coefficients
+from attop.objectives import support
 from attop.problem import Problem
 from attop.solvers.solution import Solution, Status
 
@@ -74,4 +74,4 @@ class SharedFits:
 
 def support_rows(problem: Problem, solution: Solution) -> NDArray[np.intp]:
     """Rows of the support vectors."""
-    return np.flatnonzero(signed_coefficients(problem, solution.alpha, solution.beta))
+    return support(problem, solution.alpha, solution.beta)[0]
