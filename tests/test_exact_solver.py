@@ -262,6 +262,24 @@ def test_the_largest_come_before_those_that_are_equal(count):
     assert_array_equal(np.sort(chosen)[::-1], [3.0, 2.0, 2.0, 1.0, 1.0, 1.0][:count])
 
 
+@pytest.mark.parametrize("count", [1, 50, 4000, 60000])
+@pytest.mark.parametrize("order", ["any", "rising", "falling", "many alike"])
+def test_the_largest_of_many_are_those_of_a_sort(order, count):
+    rng = np.random.default_rng(0)
+    merit = rng.normal(size=70000)
+    if order != "any":
+        merit.sort()
+    if order == "falling":
+        merit = merit[::-1].copy()
+    if order == "many alike":
+        merit = np.round(merit)
+    candidates = rng.uniform(size=len(merit)) < 0.9
+    chosen = largest_of(candidates, merit, count)
+    assert chosen.sum() == count
+    assert not np.any(chosen & ~candidates)
+    assert_array_equal(np.sort(merit[chosen]), np.sort(merit[candidates])[-count:])
+
+
 #: With a steep surrogate few samples are near the threshold of PatMatNP.
 SMOOTH = [*HARD[:2], ("TauFPL", {"tau": 0.03}), ("PatMatNP", {"tau": 0.02, "theta": 300.0})]
 

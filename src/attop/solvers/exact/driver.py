@@ -114,8 +114,8 @@ def _solve(
     certificate, status = _certified(solver, gram, tol, status)
     extra = 0.0 if solver.reach is None else solver.reach.n_entries / store.n_samples
     return Solution(
-        alpha=state.alpha.copy(),
-        beta=state.beta.copy(),
+        alpha=state.alpha,  # which nobody else has
+        beta=state.beta,
         status=status,
         history=limits.recorder.finish(),
         n_iter=limits.rounds,

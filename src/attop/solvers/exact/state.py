@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from attop import objectives
 from attop.kernels.columns import ColumnStore
@@ -15,6 +16,9 @@ from attop.solvers.exact.parts import Part
 from attop.solvers.exact.subproblem import solve_subproblem
 
 Store = ColumnStore | LinearStore
+
+#: Scores that are updated at once.
+_PIECE = 2**16
 
 
 class State:
@@ -282,16 +286,21 @@ class State:
         if rise:
             # All members move with the cap by the group's column.
             weights[was_member] += rise
-            self.scores -= rise * self.group_column
+            for part in gen_batches(len(self.scores), _PIECE):
+                self.scores[part] -= rise * self.group_column[part]
         self.value[chosen], self.member[chosen], self.cap = value, member, cap
         change = member.astype(np.float64) - was_member
+        linear = isinstance(self.store, LinearStore)
         if self.capped:
             self.value[self.member] = cap
-            # Those that join or leave the group bring or take a column at the cap with them.
-            weights += cap * change
+            if not linear:
+                # Those that join or leave the group bring or take a column at the cap with them.
+                weights += cap * change
         keep = self.worth_keeping()[chosen]
         self.store.prepare(rows[keep & ((change != 0.0) | (weights != 0.0))])
-        if change.any():
+        if linear:  # columns are cheap, another array of all samples is not
+            self._add_columns(rows, change, keep, self.group_column)
+        elif change.any():  # one pass over the columns for both
             columns = np.zeros(len(self.scores))
             self._add_columns(rows, change, keep, columns)
             self.group_column += columns
