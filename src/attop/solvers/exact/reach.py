@@ -5,7 +5,8 @@ values on the active part are known.  Interpolation from some samples of the par
 reference, tells its values elsewhere, and by Cauchy and Schwarz its error at the sample j is
 at most ``|difference| |phi_j|``, both without their parts in the span of the reference.
 Samples that cannot come to the threshold within this bound need no kernel entries at all;
-the scores of the others are computed.
+the scores of the others are computed.  From then on it is the change since the last point
+that is interpolated, which is much smaller, and its bound is added to that of before.
 """
 
 from __future__ import annotations
@@ -354,7 +355,7 @@ class Reach:
     def _tried(self, candidates, sizes, difference: Difference, near: Borders):
         """The shares of all samples that references of these sizes leave in doubt, estimated.
 
-        The first functions of the basis are that of the first candidates: one serves all sizes.
+        The first functions of the basis are those of the first candidates: one serves all sizes.
         """
         shift, unknown = self.store.source.shift, np.flatnonzero(~self.known)
         some = np.unique(self._rng.choice(unknown, TRIED))

@@ -28,7 +28,7 @@ PARTS_FROM = 4096
 SMALLER = 4
 #: Relative gaps to which the subsample is solved, the first active part, and further ones,
 #: relative to that of the whole.
-ROUGHLY, FIRST, FURTHER = 1e-2, 1e-3, 0.1
+ROUGHLY, FIRST, FURTHER = 1e-2, 1e-3, 0.03
 #: Relative gap of a large block, relative to what is wanted of all.
 ACCURATELY = 1e-3
 #: The active part is expected to have so many times the support vectors of the subsample.
