@@ -18,9 +18,11 @@ from attop.kernels.functions import Gram, Kernel
 from attop.objectives import certify
 from attop.problem import Family, Problem
 from attop.solvers.exact import open_columns, reach, rounds, solve
+from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.parts import largest_of
 from attop.solvers.exact.reach import Reach
 from attop.solvers.exact.rounds import Rounds
+from attop.solvers.exact.tied import solve_tied
 from attop.solvers.solution import Status
 from conftest import kernel_matrix, two_clouds
 from oracle import solve_dual
@@ -447,3 +449,25 @@ def test_a_second_process_finds_the_compiled_code_on_disk():
     for _ in range(2):  # the first compiles what no test before has compiled
         last = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert last.returncode == 0, last.stderr
+
+
+def test_moves_end_where_the_worst_kind_has_no_room():
+    """The cap cannot fall below a beta outside; betas that differ by rounding are left alone."""
+    rate = np.array([-1.0, -1.0, 0.0, 1e-14, 0.0])
+    value, cap = np.array([0.5, 0.5, 0.1, 0.2, 0.15]), 0.3
+    block = Block(
+        kernel=np.eye(5),
+        diagonal=np.ones(5),
+        value=value,
+        rate=rate,
+        rise=np.where(np.arange(5) < 2, 1.0 - value, value),
+        fall=np.where(np.arange(5) < 2, value, cap - value),
+        member=np.zeros(5, dtype=bool),
+        group_column=np.zeros(5),
+        gain=np.zeros(5),
+    )
+    group = Group(cap=cap, size=2, square=2.0, score=0.0, floor=cap)
+    terms = Terms(2, 1.0, 0.0, 0.0, 5, 1e-12, 1e-14)
+    _, steps, violation = solve_tied(block, group, terms, 1e-6, 1000)
+    assert steps == 0
+    assert violation == pytest.approx(1.0)

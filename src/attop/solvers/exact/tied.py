@@ -32,6 +32,9 @@ from attop.solvers.exact.block import (
 
 ALPHAS, BETAS, RAISING, LOWERING = 0, 1, 2, 3
 
+#: Kinds of moves that violate less than this share of the worst are not made.
+WORTHWHILE = 0.1
+
 
 class Extremes(NamedTuple):
     """The variables with the extreme rates of each kind (-1: there is none)."""
@@ -203,15 +206,16 @@ def _best_of_kind(block, group, kind, e, share, keep_up, terms):
 
 
 @njit(cache=True, nogil=True)
-def _best_move(block, group, e, rates, share, keep_up, terms):
+def _best_move(block, group, e, rates, least, share, keep_up, terms):
     """The best move of the kind that violates most and has room; kind -1 if there is none.
 
-    That needs fewer steps than the largest gain of all.
+    That needs fewer steps than the largest gain of all.  Kinds that violate less than `least`
+    are not looked at: where the worst has no room, they could go on for ever.
     """
     tried = 0  # the bits of the kinds without room
     floor = Floor(group.floor, group.floor, -1)
     for _ in range(len(rates)):
-        kind, most = -1, 0.0
+        kind, most = -1, least
         for k in range(len(rates)):
             if rates[k] > most and not (tried >> k) & 1:
                 kind, most = k, rates[k]
@@ -261,7 +265,7 @@ def solve_tied(block, group, terms, tolerance, max_steps):
         if violation <= tolerance:
             return group, count, max(violation, 0.0)
         kind, first, second, floor = _best_move(
-            block, group, extremes, rates, share, count % 2 == 0, terms
+            block, group, extremes, rates, WORTHWHILE * violation, share, count % 2 == 0, terms
         )
         if kind < 0:
             return group, count, violation
