@@ -339,7 +339,7 @@ class Reach:
         uncached = np.cumsum(~self.store.cached(candidates))[sizes - 1]
         cost = uncached + TRIANGLE * sizes**2 / (self.store.source.work + PASS)
         worthwhile = WORTHWHILE * len(difference.rows)
-        few = min(len(difference.rows) // FEWER, self.store.capacity // 2)
+        few = min(len(difference.rows) // FEWER, self.store.capacity)
         affordable = (cost < worthwhile) & (sizes <= few)
         sizes, cost = sizes[affordable], cost[affordable]
         if len(sizes) == 0:
