@@ -22,6 +22,7 @@ from attop.kernels.columns import ColumnStore
 from attop.problem import Problem
 from attop.solvers.exact import parts
 from attop.solvers.exact import start as starts
+from attop.solvers.exact.anchor import Anchor, Difference, Rest, beyond_rounding, nonzero
 from attop.solvers.exact.state import State
 
 #: Sizes of the reference that are considered: multiples of the first up to the second.
@@ -47,105 +48,8 @@ SCATTERED = 1.2
 FEWER = 4
 #: With a larger share of all samples in doubt another reference is looked for.
 MANY = 1 / 4
-#: Coefficients this close to each other, relative to the largest, are the same.
-ROUNDING = 1e-13
 #: Rows of the kernel matrix that are solved for at once.
 TILE = 1024
-
-
-class Anchor:
-    """A sum of columns at hand that comes near to a wanted one.
-
-    Attributes
-    ----------
-    counted : ndarray of shape (n_samples,)
-        Coefficient of each column in the sum.
-    sums : ndarray of shape (n_samples,)
-        The sum.
-    """
-
-    def __init__(self, store: ColumnStore) -> None:
-        self.store = store
-        self.counted, self.sums = np.zeros(store.n_samples), np.zeros(store.n_samples)
-
-    def approach(self, wanted: NDArray[np.float64], keep: NDArray[np.bool_] | None = None) -> None:
-        """Come as near to the wanted coefficients as the columns at hand can.
-
-        With `keep` go there: columns that are missing are computed, and some are kept.
-        """
-        rows, rest = self.missing(wanted)
-        at_hand = self.store.cached(rows)
-        self.store.add_product(rows[at_hand], rest[at_hand], self.sums)
-        if keep is None:
-            rows = rows[at_hand]
-        else:
-            for kept in (True, False):
-                some = ~at_hand & (keep[rows] == kept)
-                self.store.add_product(rows[some], rest[some], self.sums, keep=kept)
-        self.counted[rows] = wanted[rows]
-
-    def missing(self, wanted: NDArray[np.float64]):
-        """The columns that are missing, and their weights."""
-        return _nonzero(wanted - self.counted, wanted)
-
-
-def _nonzero(rest: NDArray[np.float64], wanted: NDArray[np.float64]):
-    """Where `rest` is more than rounding, and what it is there."""
-    rows = np.flatnonzero(_beyond_rounding(rest, wanted))
-    return rows, rest[rows]
-
-
-def _beyond_rounding(rest: NDArray[np.float64], wanted: NDArray[np.float64]):
-    """Which coefficients are more than the rounding of those wanted."""
-    return np.abs(rest) > ROUNDING * np.max(np.abs(wanted), axis=-1, keepdims=True)
-
-
-class Rest(NamedTuple):
-    """What a point has beyond the anchor, as arrays over all samples.
-
-    Attributes
-    ----------
-    weights : ndarray
-        Its coefficients.
-    values : ndarray
-        Its values.
-    doubt : ndarray
-        Bound on their error.
-    """
-
-    weights: NDArray[np.float64]
-    values: NDArray[np.float64]
-    doubt: NDArray[np.float64]
-
-    @classmethod
-    def nothing(cls, n_samples: int) -> Rest:
-        """The rest of the anchor itself."""
-        return cls(*np.zeros((3, n_samples)))
-
-
-class Difference(NamedTuple):
-    """A difference of two rests.
-
-    Attributes
-    ----------
-    rows, weights : ndarray
-        Its samples and their coefficients.
-    values : ndarray of shape (n_samples,)
-        Its values, right for the samples that are known.
-    norm2, slack : float
-        Its squared norm, and a bound on the rounding of that.
-    """
-
-    rows: NDArray[np.intp]
-    weights: NDArray[np.float64]
-    values: NDArray[np.float64]
-    norm2: float
-    slack: float
-
-    def left(self, coordinates: NDArray[np.float64]) -> float:
-        """Norm of what its interpolant leaves."""
-        left = self.norm2 - float(np.dot(coordinates, coordinates))
-        return float(np.sqrt(max(left, 0.0) + self.slack))
 
 
 class Reach:
@@ -233,7 +137,7 @@ class Reach:
         state = self.state
         wanted = np.stack([state.coefficients(), state.members()])
         lacking = np.stack([self._lacking(), wanted[1] - self.group.counted])
-        columns = np.flatnonzero(_beyond_rounding(lacking, wanted).any(axis=0))
+        columns = np.flatnonzero(beyond_rounding(lacking, wanted).any(axis=0))
         self.n_entries += len(rows) * len(columns)
         # One pass over the entries serves both sums.
         sums = self.store.product_at(rows, columns, lacking[: 1 + state.capped, columns])
@@ -287,7 +191,7 @@ class Reach:
 
     def _missing(self):
         """The same as columns and their weights."""
-        return _nonzero(self._lacking(), self.state.coefficients())
+        return nonzero(self._lacking(), self.state.coefficients())
 
     def _rest(self) -> Rest:
         """What the point has beyond the anchor."""
@@ -296,7 +200,7 @@ class Reach:
     def _difference(self, since: Rest) -> Difference:
         """What the rest of the point has beyond another one."""
         change = self._lacking() - since.weights
-        rows, weights = _nonzero(change, self.state.coefficients())
+        rows, weights = nonzero(change, self.state.coefficients())
         # The columns are those of a kernel less a constant, which matters to single functions.
         values = self.state.scores - self._sums() - since.values
         values += self.store.source.shift * np.sum(weights)
