@@ -18,7 +18,8 @@ import numpy as np
 from sklearn.base import clone
 
 from attop._threads import n_threads
-from attop.kernels.columns import Workers, column_source
+from attop.kernels.columns import Workers
+from attop.kernels.sources import column_source
 from attop.kernels.functions import Gram, Kernel
 from suite.cases import INTELEX, METHODS, Case, estimator_of
 from suite.data import load

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches, gen_even_slices
 
 from attop._threads import map_in_threads
 from attop.kernels.functions import BLOCK, Gram, as_float64
+from attop.kernels.gaussian import ACCURACY, centre, distance_rounding, squared_norms
 
 
 def kernel_expansion(
@@ -43,12 +45,45 @@ def kernel_expansion(
 def rounding_of_scores(
     gram: Gram, support: NDArray[np.intp], coefficients: NDArray[np.float64]
 ) -> float:
-    """How far two float64 sums of one score may differ, by the order of their terms."""
+    """How far two float64 sums of one training score may differ, by blocks and order of terms."""
     if len(support) == 0:
         return 0.0
-    few = support[:64]  # enough to see the size of the kernel's entries
-    largest = float(np.max(np.abs(gram.block(few, few))))
+    X, kernel = gram.X, gram.kernel
+    if kernel.name == "linear":
+        w = linear_weights(X, support, coefficients)
+        largest = np.maximum(_dense(X.max(axis=0)), -_dense(X.min(axis=0)))
+        terms = float(np.abs(w) @ largest.astype(np.float64))
+        return distance_rounding(X.shape[1], np.float64) * terms
+    if kernel.name == "rbf":
+        rounding = kernel.gamma * distance_rounding(X.shape[1], np.float64)
+        some = as_float64(X[support[:: max(1, len(support) // BLOCK)]])
+        norms = squared_norms(some if sp.issparse(some) else some - centre(some))
+        largest = 1.0 + 2.0**43 * min(ACCURACY, 2.0 * rounding * float(np.max(norms)))
+    else:
+        pieces = (support[part] for part in gen_batches(len(support), 64))
+        largest = max(float(np.max(np.abs(np.diagonal(gram.block(v, v))))) for v in pieces)
     return 2.0**-43 * largest * float(np.sum(np.abs(coefficients)))
+
+
+def _dense(vector) -> NDArray[np.floating]:
+    return vector.toarray().ravel() if sp.issparse(vector) else vector
+
+
+def linear_weights(
+    X, support: NDArray[np.intp], coefficients: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """``w = sum_v coefficients_v x_v``, whose coefficients sum to zero, in bounded memory.
+
+    From the centre of the samples, so that a common offset of theirs does not have to cancel.
+    """
+    w = np.zeros(X.shape[1])
+    if len(support) == 0:
+        return w
+    middle = None if sp.issparse(X) else centre(X[support[:BLOCK]])
+    for part in gen_batches(len(support), BLOCK):
+        samples = as_float64(X[support[part]])
+        w += (samples if middle is None else samples - middle).T @ coefficients[part]
+    return w
 
 
 class Scores:
@@ -81,21 +116,32 @@ class Scores:
         """Compute the scores of the support, each kernel entry once for its row and column."""
         if self.gram.kernel.name == "linear":
             self.compute(self.support)
-            return
-        self.values[self.support] = self.gram.among(self.support, self.coefficients)
-        self.computed[self.support] = True
+        elif not self.computed[self.support].all():
+            self.compute_among(self.support)
+
+    def compute_among(self, rows: NDArray[np.intp], others=()) -> NDArray[np.float64]:
+        """Compute the scores of `rows`, which have the support among them, in the same way.
+
+        Returns the sums with the columns of `others` for coefficients, which cost hardly
+        anything: every kernel entry is computed once.
+        """
+        own = np.zeros((len(rows), 1))
+        own[np.searchsorted(rows, self.support), 0] = self.coefficients
+        sums = self.gram.among(rows, np.hstack([own, others]) if len(others) else own)
+        self.values[rows] = sums[:, 0]
+        self.computed[rows] = True
+        return sums[:, 1:]
 
     def _compute_linear(self, rows: NDArray[np.intp]) -> None:
         """The same through the weight vector, which needs no kernel entries."""
-        X = self.gram.X
-        parts = range(0, len(self.support), BLOCK)
-        w = np.zeros(X.shape[1])
-        for v in parts:
-            part = slice(v, v + BLOCK)
-            w += as_float64(X[self.support[part]]).T @ self.coefficients[part]
+        X, w = self.gram.X, self.weights()
         for i in range(0, len(rows), BLOCK):
             some = rows[i : i + BLOCK]
             self.values[some] = as_float64(X[some]) @ w
+
+    def weights(self) -> NDArray[np.float64]:
+        """``w`` itself, of the linear kernel."""
+        return linear_weights(self.gram.X, self.support, self.coefficients)
 
     def known(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Scores of those of `rows` that were computed."""
@@ -105,16 +151,18 @@ class Scores:
 
     def w_norm2(self) -> float:
         """``|w|^2 = sum a_v s_v``."""
+        if self.gram.kernel.name == "linear":  # where no large numbers cancel
+            return float(np.sum(self.weights() ** 2))
         return float(np.dot(self.coefficients, self.values[self.support]))
 
-    def aligned(self, hint: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`hint` with the constant added that brings it to the scores computed so far."""
-        difference = self.values[self.computed] - hint[self.computed]
-        if len(difference) == 0:
-            return hint
-        return hint + 0.5 * (np.min(difference) + np.max(difference))
+    def interval(
+        self, hint: NDArray[np.float64], error: NDArray[np.float64]
+    ) -> tuple[float, float]:
+        """Between which numbers the constant lies that scores have above the `hint`.
 
-    def agree_with(self, hint: NDArray[np.float64], error: NDArray[np.float64]) -> bool:
-        """Whether `hint` is within `error` of all scores computed so far."""
-        difference = np.abs(self.values[self.computed] - hint[self.computed])
-        return bool(np.all(difference <= error[self.computed]))
+        Every score computed tells; if the first exceeds the second, they contradict `error`.
+        """
+        difference = self.values[self.computed] - hint[self.computed]
+        error = error[self.computed]
+        least = np.max(difference - error, initial=-np.inf)
+        return float(least), float(np.min(difference + error, initial=np.inf))

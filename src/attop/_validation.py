@@ -18,6 +18,8 @@ from attop.kernels.functions import KERNELS
 from attop.solvers import SOLVERS
 from attop.surrogates import SURROGATES
 
+#: Larger features have squares, or sums of squares, that float64 does not hold.
+_LARGEST = 1e140
 #: So many samples are converted to float64 at once.
 _ROWS_AT_ONCE = 4096
 #: Kernels whose functions accept CSR matrices.
@@ -168,11 +170,27 @@ def check_square(X: Any) -> None:
         )
 
 
-def _variance(X: NDArray[Any]) -> float:
+def _variance(X: Any) -> float:
     """``X.var()`` in float64, without a copy of `X` in that precision."""
-    mean = X.mean(dtype=np.float64)
-    parts = (X[part].astype(np.float64) for part in gen_batches(X.shape[0], _ROWS_AT_ONCE))
-    return sum(float(np.sum((part - mean) ** 2)) for part in parts) / X.size
+    n, d = X.shape
+    values = X.data if sp.issparse(X) else X  # of which there is a column at least
+    mean = float(np.sum(values, dtype=np.float64)) / (n * d)
+    parts = (values[part].astype(np.float64) for part in gen_batches(len(values), _ROWS_AT_ONCE))
+    squares = sum(float(np.sum((part - mean) ** 2)) for part in parts)
+    return (squares + (n * d - values.size) * mean**2) / (n * d)
+
+
+def check_magnitude(X: Any) -> None:
+    """Raise a ValueError where squares of the features, or their sums, exceed float64."""
+    values = X.data if sp.issparse(X) else X
+    if values.size == 0:
+        return
+    largest = max(float(np.max(values)), -float(np.min(values)))
+    if largest > _LARGEST:
+        raise ValueError(
+            f"X contains values as large as {largest:.1e}, whose squares exceed the range of "
+            f"float64. Scale the features so that none exceeds {_LARGEST:.0e}."
+        )
 
 
 def gamma_value(gamma: str | float, X: Any) -> float:
@@ -181,8 +199,6 @@ def gamma_value(gamma: str | float, X: Any) -> float:
         return float(gamma)
     if gamma == "auto":
         return 1.0 / X.shape[1]
-    if sp.issparse(X):
-        variance = X.multiply(X).mean(dtype=np.float64) - X.mean(dtype=np.float64) ** 2
-    else:
-        variance = _variance(X)
-    return float(1.0 / (X.shape[1] * variance)) if variance > 0.0 else 1.0
+    variance = _variance(X)
+    gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+    return float(gamma) if np.isfinite(gamma) else 1.0

@@ -92,9 +92,7 @@ def is_indefinite(gram: Gram, rows: NDArray[np.intp]) -> bool:
     at proves nothing.  Kernels known to be PSD are not looked at.
     """
     kernel = gram.kernel
-    if kernel.name in ("linear", "rbf", "laplacian"):
-        return False
-    if kernel.name == "poly" and float(kernel.degree).is_integer() and kernel.coef0 >= 0.0:
+    if kernel.definite:
         return False
     half = _EIGENVALUE_ROWS // 2
     rows = np.union1d(_spread(rows, half), _spread(np.arange(gram.n_samples), half))

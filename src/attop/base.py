@@ -13,7 +13,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from attop import _validation as checks
-from attop._scores import kernel_expansion, rounding_of_scores
+from attop._scores import kernel_expansion, linear_weights, rounding_of_scores
 from attop._verdict import final_status, warn_of_status, warn_of_zero
 from attop.approximation import FEATURE_ROWS, make_feature_map, transform
 from attop.formulations import Formulation
@@ -214,6 +214,7 @@ default="rbf"
     def _check_training_data(self, X, y) -> tuple[Any, NDArray[np.bool_]]:
         """X as it is used, and which samples are positive; sets the classes."""
         X, y = self._check_samples(X, y)
+        checks.check_magnitude(X)
         if self.kernel == "precomputed":
             checks.check_square(X)
         labels = checks.check_two_classes(y)
@@ -299,7 +300,7 @@ default="rbf"
         else:
             self.support_vectors_ = gram.X[self.support_]
         if gram.kernel.name == "linear":
-            w = as_float64(self.support_vectors_).T @ self.dual_coef_[0]
+            w = linear_weights(gram.X, self.support_, self.dual_coef_[0])
             self.coef_ = w[np.newaxis]
         certificate = solution.certificate
         # Top negatives often lie exactly at the threshold: they are to reach it in any sum.

@@ -1,12 +1,14 @@
 """The referee: primal value, dual value, feasibility and duality gap, in double precision.
 
-Everything is computed from the dual variables by plain kernel blocks, and shares no code
-with the solvers whose work it judges.
+Everything is computed anew from the dual variables and the samples, by plain kernel blocks in
+float64.  A solver may offer approximate scores with proved bounds on their errors: rows that by
+them cannot matter are left out, and nothing else is taken over from it.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +21,10 @@ from attop.thresholds import surrogate_root, top_mean
 
 #: Relative violation of a constraint that passes for rounding.
 _FEASIBLE = 1e-8
-#: Left-out rows recomputed to test a hint.
-_SPOT_CHECKS = 48
+
+#: What a solver knows of the scores of all rows: approximations, up to a constant common to all,
+#: and a bound on the error of each.  It may compute exact ones to find out.
+Hint = Callable[[Scores], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 class Certificate(NamedTuple):
@@ -177,8 +181,7 @@ def certify(
     alpha: NDArray[np.float64],
     beta: NDArray[np.float64],
     *,
-    scores: NDArray[Any] | None = None,
-    score_error: NDArray[np.float64] | float | None = None,
+    hint: Hint | None = None,
 ) -> Certificate:
     """Primal value, dual value, feasibility and gap of a dual point, from scratch.
 
@@ -190,13 +193,9 @@ def certify(
         Its kernel matrix.
     alpha, beta : ndarray of float64
         The dual point.
-    scores : ndarray, optional
-        Approximate scores of all rows, up to a constant common to all.  Rows that by them
-        cannot matter are left out.
-    score_error : float or ndarray, optional
-        Bound on the absolute error of each of the `scores`; needed with them.  A few dozen
-        of the rows left out are recomputed, some of them at random and some where the
-        bound leaves least room, and a single error above it brings all rows back.
+    hint : callable, optional
+        Gives approximate scores with bounds on their errors, once it has the `Scores` of the
+        certificate.  Rows that by them cannot matter are left out.
 
     Returns
     -------
@@ -204,7 +203,7 @@ def certify(
     """
     alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
     exact = Scores(gram, *support(problem, alpha, beta))
-    if scores is None or score_error is None or not _screen(problem, exact, scores, score_error):
+    if hint is None or not _screen(problem, exact, hint):
         exact.compute(np.arange(gram.n_samples))
     w_norm2 = exact.w_norm2()
     competitors = exact.known(problem.competitors)
@@ -226,20 +225,20 @@ def certify(
     )
 
 
-def _screen(problem: Problem, exact: Scores, hint: NDArray[Any], error) -> bool:
-    """Compute the scores that can matter by the hint; False where it cannot be trusted.
+def _screen(problem: Problem, exact: Scores, hint: Hint) -> bool:
+    """Compute the scores that can matter by the hint; False where it cannot be used.
 
     Thresholds are monotone in each score: those of the least scores that the error allows
     are not above the true ones.
     """
     if np.isinf(problem.C) and problem.family != Family.TIED_CAP:
         return False  # the multiples of w that are looked at have thresholds of their own
+    scores, error = hint(exact)
     exact.compute_support()
-    hint = exact.aligned(np.asarray(hint, dtype=np.float64))
-    error = np.broadcast_to(error, hint.shape)
-    if not exact.agree_with(hint, error):
+    low, high = exact.interval(scores, error)
+    if low > high:
         return False
-    least, most = hint - error, hint + error
+    least, most = scores + (low - error), scores + (high + error)
     competing = least[problem.competitors]
     if problem.family == Family.TIED_CAP:
         rank = len(competing) - problem.K
@@ -252,18 +251,8 @@ def _screen(problem: Problem, exact: Scores, hint: NDArray[Any], error) -> bool:
     else:
         highest = _threshold(problem, exact.known(problem.competitors)) + 1.0
     exact.compute(problem.positives[least[problem.positives] <= highest])
-    room = np.full(len(hint), np.inf)
-    room[problem.competitors] = lowest - most[problem.competitors]
-    room[problem.positives] = np.minimum(room, least - highest)[problem.positives]
-    exact.compute(_spot_checks(np.flatnonzero(~exact.computed), room))
-    return exact.agree_with(hint, error)
-
-
-def _spot_checks(rows: NDArray[np.intp], room: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Some of `rows` at random, and some of those that have least room."""
-    n_checks = min(_SPOT_CHECKS, len(rows))
-    drawn = np.random.default_rng(0).choice(rows, n_checks, replace=False)
-    return np.union1d(drawn, rows[np.argsort(room[rows])[:n_checks]])
+    low, high = exact.interval(scores, error)
+    return low <= high  # or else the bounds are wrong, and nothing may rest on them
 
 
 def _threshold(

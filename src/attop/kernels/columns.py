@@ -1,7 +1,7 @@
 """Kernel columns for the solver: computed in blocks by matrix product, kept in a byte budget.
 
-A column source computes columns of the training kernel matrix; `ColumnStore` keeps
-them.  The dual variables of every formulation sum to zero with their signs, so a
+A column source (`attop.kernels.sources`) computes columns of the training kernel matrix;
+`ColumnStore` keeps them.  The dual variables of every formulation sum to zero with their signs, so a
 constant added to the kernel changes no difference of scores: the Gaussian kernel is stored
 as ``k - 1``, which keeps more digits in single precision.  For the same reason its samples
 are centred.
@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from attop._threads import n_threads
 from attop.kernels import compiled
-from attop.kernels.functions import Gram
+from attop.kernels.errors import EntryErrors
+from attop.kernels.sources import ColumnSource, parts
 
 
 class Workers:
@@ -48,160 +48,6 @@ class Workers:
             self._pool.shutdown()
 
 
-class ColumnSource(Protocol):
-    """Computes columns of a kernel matrix."""
-
-    n_samples: int
-    dtype: np.dtype
-    diagonal: NDArray[np.float64]
-    #: What was taken from the kernel, and whether that is positive semi-definite for sure.
-    shift: float
-    definite: bool
-    #: Multiplications that an entry takes.
-    work: float
-
-    def compute(self, rows: NDArray[np.intp], out: NDArray[Any], workers: Workers) -> None:
-        """Write column ``rows[i]`` into ``out[i]``."""
-        ...
-
-    def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp], workers: Workers):
-        """The entries at `rows` x `columns`."""
-        ...
-
-    def subset(self, rows: NDArray[np.intp]) -> ColumnSource:
-        """The source of the kernel matrix restricted to `rows`."""
-        ...
-
-
-class GaussianSource:
-    """``exp(-gamma |x - x'|^2) - 1`` from one matrix product and one pass over its result."""
-
-    shift, definite = 1.0, True
-
-    def __init__(self, samples: Samples, gamma: float) -> None:
-        self.samples, self.gamma = samples, gamma
-        self.n_samples, self.dtype = samples.n_samples, samples.dtype
-        self.diagonal, self.work = np.zeros(self.n_samples), samples.work
-
-    def compute(self, rows, out, workers) -> None:
-        """Write column ``rows[i]`` into ``out[i]``."""
-        self.samples.inner_products(rows, out)
-        self._finish(out, rows, self.samples.squared_norms, workers)
-
-    def block(self, rows, columns, workers):
-        """The entries at `rows` x `columns`."""
-        other = self.samples.subset(columns)
-        out = np.empty((len(rows), len(columns)), dtype=self.dtype)
-        self.samples.inner_products(rows, out, other)
-        self._finish(out, rows, other.squared_norms, workers)
-        return out
-
-    def _finish(self, out, rows, norms, workers) -> None:
-        """Turn inner products of the samples at `rows` into kernel entries."""
-        own, gamma = self.samples.squared_norms[rows], self.dtype.type(self.gamma)
-        workers.over_rows(compiled.gaussian_minus_one, len(norms), out, own, norms, gamma)
-
-    def subset(self, rows):
-        """The source restricted to `rows`."""
-        return GaussianSource(self.samples.subset(rows), self.gamma)
-
-
-class GramSource:
-    """Any other kernel: blocks of the float64 kernel function, rounded for storage."""
-
-    shift, definite = 0.0, False  # the kernel may be anything
-
-    def __init__(self, gram: Gram, dtype: np.dtype, rows: NDArray[np.intp] | None = None) -> None:
-        self.gram, self.dtype = gram, dtype
-        self._all = np.arange(gram.n_samples) if rows is None else rows
-        self.n_samples, self.work = len(self._all), float(gram.X.shape[1])
-        if gram.kernel.name == "precomputed":
-            self.diagonal = np.diagonal(gram.X)[self._all].astype(np.float64)
-        else:
-            self.diagonal = np.concatenate(
-                [np.diagonal(gram.block(part, part)) for part in _parts(self._all, 64)]
-            )
-
-    def compute(self, rows, out, workers) -> None:
-        """Write column ``rows[i]`` into ``out[i]``."""
-        step = max(1, 2**24 // self.n_samples)
-        for part in _parts(np.arange(len(rows)), step):
-            out[part] = self.gram.block(self._all[rows[part]], self._all)
-
-    def block(self, rows, columns, workers):
-        """The entries at `rows` x `columns`."""
-        return self.gram.block(self._all[rows], self._all[columns]).astype(self.dtype)
-
-    def subset(self, rows):
-        """The source restricted to `rows`."""
-        if self.gram.kernel.name == "precomputed":
-            return GramSource(self.gram, self.dtype, self._all[rows])
-        return GramSource(Gram(self.gram.kernel, self.gram.X[rows]), self.dtype)
-
-
-class Samples:
-    """Training samples prepared for matrix products, dense or CSR."""
-
-    def __init__(self, X, squared_norms: NDArray[Any]) -> None:
-        self.X, self.squared_norms = X, squared_norms
-        self.n_samples, self.dtype = X.shape[0], X.dtype
-
-    @classmethod
-    def prepare(cls, X, dtype: np.dtype, workers: Workers) -> Samples:
-        """Centre dense samples and leave out features that do not vary; both change nothing."""
-        n = X.shape[0]
-        if sp.issparse(X) and _faster_dense(X):
-            X = X.astype(dtype).toarray()
-        if sp.issparse(X):
-            X = sp.csr_array(X, dtype=dtype)
-            squares = X.multiply(X).sum(axis=1, dtype=np.float64)
-            return cls(X, np.asarray(squares).ravel().astype(dtype))
-        features = _varying_features(X, workers)
-        # Any centre would do: that of some samples saves a pass over all.
-        some = X[:: max(1, n // _FOR_CENTRE), features]
-        mean = np.mean(some, axis=0, dtype=np.float64).astype(X.dtype)
-        centred = np.empty((n, len(features)), dtype=dtype)
-        squared_norms = np.empty(n, dtype=dtype)
-        workers.over_rows(compiled.centre, n, X, features, mean, centred, squared_norms)
-        return cls(centred, squared_norms)
-
-    @property
-    def work(self) -> float:
-        """Features that an inner product has to go through, on average."""
-        return self.X.nnz / self.n_samples if sp.issparse(self.X) else self.X.shape[1]
-
-    def inner_products(self, rows, out, others: Samples | None = None) -> None:
-        """Write the inner products of sample ``rows[i]`` with all `others` into ``out[i]``."""
-        X = self.X if others is None else others.X
-        if sp.issparse(X):
-            out[:] = (X @ self.X[rows].toarray().T).T
-        else:
-            np.matmul(self.X[rows], X.T, out=out)
-
-    def subset(self, rows) -> Samples:
-        """The samples at `rows`."""
-        return Samples(self.X[rows], self.squared_norms[rows])
-
-
-def _faster_dense(X) -> bool:
-    """Whether sparse samples are dense and few enough that products of dense ones are faster."""
-    n, d = X.shape
-    return n * d <= _SPARE and d * n <= _FASTER * X.nnz
-
-
-def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:
-    """The fastest source of columns for a kernel."""
-    dtype = np.dtype(dtype)
-    if gram.kernel.name == "rbf":
-        return GaussianSource(Samples.prepare(gram.X, dtype, workers), gram.kernel.gamma)
-    return GramSource(gram, dtype)
-
-
-#: Sparse samples get a dense copy of at most so many numbers, if these are not more than so many
-#: times those that are not zero: products of dense matrices are that much faster.
-_SPARE, _FASTER = 2**26, 32
-#: Samples that the centre is taken from, at least.
-_FOR_CENTRE = 1024
 #: Columns computed at once: matrix products reach their speed from there on.  Long columns
 #: come in smaller blocks, which may have to be held besides the store.
 _BLOCK, _BLOCK_BYTES = 1024, 2**27
@@ -239,12 +85,13 @@ class ColumnStore:
         self.n_bytes, self._part_of = n_bytes, part_of
         self._step = max(64, min(_BLOCK, _BLOCK_BYTES // self.column_bytes))
         self.n_samples = n
-        #: Largest entry of the diagonal, in absolute value.
-        self.largest = float(np.max(np.abs(source.diagonal)))
+        #: Largest entry of the kernel's diagonal, in absolute value.
+        self.largest = float(np.max(np.abs(source.diagonal + source.shift)))
         #: Rank of the matrix where it is known to be low.
         self.rank: int | None = None
-        #: Relative error of a column's entries.
+        #: Relative error of a column's entries, and bounds on their errors where they are known.
         self.precision = float(np.finfo(source.dtype).eps)
+        self.errors: EntryErrors | None = source.errors
         self.capacity = min(n, max(64, wanted))
         # Pages of this buffer cost memory only once they are written to.
         self.buffer = np.empty((self.capacity, n), dtype=source.dtype)
@@ -292,7 +139,7 @@ class ColumnStore:
         present = self.slot_of_row[rows]
         self._last_use[present[present >= 0]] = self._clock
         missing = np.unique(rows[present < 0])
-        for part in _parts(missing, self._step):
+        for part in parts(missing, self._step):
             self._compute(part)
         return self.slot_of_row[rows]
 
@@ -374,7 +221,7 @@ class ColumnStore:
         room = self.capacity - len(np.unique(rows[known])) if keep else 0
         rows, weights = rows[~known], weights[~known]
         order = np.argsort(self._known_in_whole(rows), kind="stable")
-        for part in _parts(order, self._step):
+        for part in parts(order, self._step):
             if room >= len(part):
                 self.fetch(rows[part])
                 self.add_columns(rows[part], weights[part], out)
@@ -410,15 +257,3 @@ class ColumnStore:
         return matrix
 
 
-def _varying_features(X: NDArray[Any], workers: Workers) -> NDArray[np.intp]:
-    """The features that are not the same in all samples."""
-    constant = np.flatnonzero(np.ptp(X[:256], axis=0) == 0)  # most features show at once
-    varies = np.zeros(len(constant), dtype=bool)
-    if len(constant):
-        workers.over_rows(compiled.find_varying, len(X), X, constant, varies)
-    return np.setdiff1d(np.arange(X.shape[1]), constant[~varies], assume_unique=True)
-
-
-def _parts(array: NDArray[Any], step: int):
-    """Consecutive pieces of an array, at most so long each, and about equally."""
-    return np.array_split(array, -(-len(array) // step)) if len(array) else []

@@ -18,6 +18,7 @@ from sklearn.metrics import pairwise
 from sklearn.utils import gen_even_slices
 
 from attop._threads import map_in_threads, n_threads
+from attop.kernels.gaussian import gaussian_kernel
 
 #: Rows and columns of blocks that are summed up; in float64 they fit the caches of most machines.
 BLOCK = 768
@@ -27,7 +28,7 @@ _CONVERTED = 2**25
 #: Name of each kernel, its function and the parameters it takes.
 KERNELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "linear": (pairwise.linear_kernel, ()),
-    "rbf": (pairwise.rbf_kernel, ("gamma",)),
+    "rbf": (gaussian_kernel, ("gamma",)),
     "poly": (pairwise.polynomial_kernel, ("gamma", "degree", "coef0")),
     "sigmoid": (pairwise.sigmoid_kernel, ("gamma", "coef0")),
     "laplacian": (pairwise.laplacian_kernel, ("gamma",)),
@@ -56,6 +57,13 @@ class Kernel:
     def threads(self) -> int:
         """Threads that may call it at once; functions of users are called one at a time."""
         return 1 if callable(self.name) else n_threads()
+
+    @property
+    def definite(self) -> bool:
+        """Whether it is known to be positive semi-definite."""
+        if self.name == "poly":
+            return float(self.degree).is_integer() and self.coef0 >= 0.0
+        return self.name in ("linear", "rbf", "laplacian")
 
     def __call__(self, X, Y) -> NDArray[np.float64]:
         """Kernel values of the rows of `X` against the rows of `Y`, in float64."""
@@ -112,15 +120,18 @@ class Gram:
         return lambda rows, part: self.kernel(self.X[rows], samples[part])
 
     def among(self, rows, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``sum_v coefficients_v k(row_i, row_v)`` for each row, each entry computed once."""
+        """``sum_v coefficients_v k(row_i, row_v)`` for each row, each entry computed once.
+
+        Coefficients of shape (n_rows, m) give as many sums for each row.
+        """
         entries_of = self._entries_among(rows)
 
         def sums_of(parts: tuple[slice, slice]):
             one, other = parts
             entries = entries_of(one, other)
-            return entries @ coefficients[other], coefficients[one] @ entries
+            return entries @ coefficients[other], entries.T @ coefficients[one]
 
-        sums = np.zeros(len(rows))
+        sums = np.zeros(coefficients.shape)
         if len(rows) == 0:
             return sums
         sides = list(gen_even_slices(len(rows), -(-len(rows) // BLOCK)))

@@ -70,13 +70,13 @@ class _Entries:
         sizes = [len(self.between[i, i]) for i in range(1 + np.max(self.chunk))]
         first = np.concatenate([[0], np.cumsum(sizes)])
         place = first[self.chunk[rows]] + self.place[rows]
-        spread, sums = np.zeros(first[-1]), np.zeros(first[-1])
+        spread, sums = np.zeros((2, first[-1], *coefficients.shape[1:]))
         spread[place] = coefficients
         for (i, v), values in self.between.items():
             one, other = slice(first[i], first[i + 1]), slice(first[v], first[v + 1])
             sums[one] += values @ spread[other]
             if v != i:
-                sums[other] += spread[one] @ values
+                sums[other] += values.T @ spread[one]
         return sums[place]
 
     def replace(self, support: NDArray[np.intp], fresh: list[Block]) -> None:
@@ -141,13 +141,13 @@ class RememberingGram(Gram):
         known = self.entries.chunk[rows] >= 0
         if np.count_nonzero(known) < _KNOWN_ENOUGH * len(rows) or not known.any():
             return super().among(rows, coefficients)
-        sums = np.zeros(len(rows))
+        sums = np.zeros(coefficients.shape)
         sums[known] = self.entries.product(rows[known], coefficients[known])
         new = np.flatnonzero(~known)
         for part in (new[i : i + BLOCK] for i in range(0, len(new), BLOCK)):
             entries = super().block(rows[part], rows)
             sums[part] += entries @ coefficients
-            sums[known] += coefficients[part] @ entries[:, known]
+            sums[known] += entries[:, known].T @ coefficients[part]
         return sums
 
     def _entries_among(self, rows) -> Callable[[slice, slice], NDArray[np.float64]]:

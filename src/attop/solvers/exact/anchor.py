@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop.kernels.columns import ColumnStore
+from attop.kernels.errors import Tally
 
 #: Coefficients this close to each other, relative to the largest, are the same.
 ROUNDING = 1e-13
@@ -25,11 +26,14 @@ class Anchor:
         Coefficient of each column in the sum.
     sums : ndarray of shape (n_samples,)
         The sum.
+    tally : Tally
+        What went into it.
     """
 
     def __init__(self, store: ColumnStore) -> None:
         self.store = store
         self.counted, self.sums = np.zeros(store.n_samples), np.zeros(store.n_samples)
+        self.tally = Tally()
 
     def approach(self, wanted: NDArray[np.float64], keep: NDArray[np.bool_] | None = None) -> None:
         """Come as near to the wanted coefficients as the columns at hand can.
@@ -40,12 +44,13 @@ class Anchor:
         at_hand = self.store.cached(rows)
         self.store.add_product(rows[at_hand], rest[at_hand], self.sums)
         if keep is None:
-            rows = rows[at_hand]
+            rows, rest = rows[at_hand], rest[at_hand]
         else:
             for kept in (True, False):
                 some = ~at_hand & (keep[rows] == kept)
                 self.store.add_product(rows[some], rest[some], self.sums, keep=kept)
         self.counted[rows] = wanted[rows]
+        self.tally += self.store.source.errors.of_columns(rows, rest)
 
     def missing(self, wanted: NDArray[np.float64]):
         """The columns that are missing, and their weights."""
@@ -63,6 +68,44 @@ def beyond_rounding(rest: NDArray[np.float64], wanted: NDArray[np.float64]):
     return np.abs(rest) > ROUNDING * np.max(np.abs(wanted), axis=-1, keepdims=True)
 
 
+class Tallies(NamedTuple):
+    """What had gone into scores and into both sums of an anchor at some time.
+
+    Attributes
+    ----------
+    scores, others, group : Tally
+        Of the scores, and of the sums whose difference, the group's times the cap, is the anchor.
+    cap : float
+        The cap.
+    """
+
+    scores: Tally = Tally()
+    others: Tally = Tally()
+    group: Tally = Tally()
+    cap: float = 0.0
+
+    def now(self, others: Tally, group: Tally, cap: float) -> Tally:
+        """That of the scores moved with the anchor, whose sums have these tallies now."""
+        moved = (others - self.others) + (group - self.group) * cap
+        return self.scores + moved + self.group * (cap - self.cap)
+
+
+class Stage(NamedTuple):
+    """A function that was interpolated.
+
+    Attributes
+    ----------
+    rows, weights : ndarray
+        Its samples and their coefficients.
+    coordinates : ndarray
+        Of its interpolant, in the basis of the reference.
+    """
+
+    rows: NDArray[np.intp]
+    weights: NDArray[np.float64]
+    coordinates: NDArray[np.float64]
+
+
 class Rest(NamedTuple):
     """What a point has beyond the anchor, as arrays over all samples.
 
@@ -74,16 +117,19 @@ class Rest(NamedTuple):
         Its values.
     doubt : ndarray
         Bound on their error.
+    tallies : Tallies
+        How the values came about.
     """
 
     weights: NDArray[np.float64]
     values: NDArray[np.float64]
     doubt: NDArray[np.float64]
+    tallies: Tallies
 
     @classmethod
     def nothing(cls, n_samples: int) -> Rest:
         """The rest of the anchor itself."""
-        return cls(*np.zeros((3, n_samples)))
+        return cls(*np.zeros((3, n_samples)), Tallies())
 
 
 class Difference(NamedTuple):

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
-from attop.kernels.columns import ColumnStore, Workers, column_source
+from attop.kernels.columns import ColumnStore, Workers
+from attop.kernels.errors import Tally
 from attop.kernels.functions import Gram
 from attop.kernels.linear import LinearStore
+from attop.kernels.sources import column_source
 from attop.objectives import Certificate
 from attop.problem import Problem
 from attop.solvers.exact.rounds import Limits, Rounds
@@ -23,8 +25,6 @@ DOUBLE_UP_TO = 2048
 DOUBLE_BELOW = 1e-5
 #: Precision of such columns.
 DOUBLE = float(np.finfo(np.float64).eps)
-#: Bound on the error of scores, in units of the rounding of columns and of what they sum.
-SCORE_ERROR = 8.0
 
 
 def solve(
@@ -167,23 +167,19 @@ def _certified(
 
 
 def _certificate(solver: Rounds, gram: Gram) -> Certificate:
-    state, reach = solver.state, solver.reach
-    problem, store = state.problem, state.store
-    if isinstance(store, LinearStore):  # exact scores cost no more than a hint saves
-        return objectives.certify(problem, gram, state.alpha, state.beta)
-    scale = max(store.largest, 1.0)
-    rounding = SCORE_ERROR * max(store.precision, 1e-13) * scale * float(np.sum(state.value))
-    bound = np.full(len(state.scores), rounding) + (0.0 if reach is None else reach.doubt)
-    return objectives.certify(
-        problem, gram, state.alpha, state.beta, scores=state.scores, score_error=bound
-    )
+    state = solver.state
+    # With a linear kernel exact scores cost no more than a hint saves.
+    hint = None if state.store.errors is None else solver.bounds
+    return objectives.certify(state.problem, gram, state.alpha, state.beta, hint=hint)
 
 
 def _correct_scores(state: State, certificate: Certificate) -> None:
     """Put the exact scores into the state; the others are corrected by their common shift."""
-    rows = certificate.rows
+    rows, errors = certificate.rows, state.store.errors
     if len(rows) == 0:
         return
     offset = float(np.median(certificate.scores - state.scores[rows]))
     state.scores += offset
     state.scores[rows] = certificate.scores
+    if errors is not None:  # the shift is no better than the scores that tell it
+        state.tally += Tally(extra=float(np.max(errors.bounds(state.tally)[rows])))

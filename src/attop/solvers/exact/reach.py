@@ -7,22 +7,37 @@ at most ``|difference| |phi_j|``, both without their parts in the span of the re
 Samples that cannot come to the threshold within this bound need no kernel entries at all;
 the scores of the others are computed.  From then on it is the change since the last point
 that is interpolated, which is much smaller, and its bound is added to that of before.
+
+While the solver is on its way these bounds are estimates, from values in the precision of the
+columns.  For the certificate `Reach.bounds` computes them anew, from values in double precision
+and with bounds on all that was rounded: :doc:`/theory/certificate` has the proof.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
+from attop._scores import Scores
 from attop.kernels.columns import ColumnStore
+from attop.kernels.errors import Tally
 from attop.problem import Problem
 from attop.solvers.exact import parts
 from attop.solvers.exact import start as starts
-from attop.solvers.exact.anchor import Anchor, Difference, Rest, beyond_rounding, nonzero
+from attop.solvers.exact.anchor import (
+    Anchor,
+    Difference,
+    Rest,
+    Stage,
+    Tallies,
+    beyond_rounding,
+    nonzero,
+)
 from attop.solvers.exact.state import State
 
 #: Sizes of the reference that are considered: multiples of the first up to the second.
@@ -35,6 +50,8 @@ NEARLY = 0.2
 TRIED = 384
 #: Added to the diagonal of the reference's kernel matrix, relative to it; the bound stays one.
 RIDGE = 1e-4
+#: Rounding of inner products in double precision, relative to the sums of absolute weights.
+DOUBLE_ROUNDING = 1e-12
 #: Bands in which a triangular matrix is multiplied, and the share of a square one that they have.
 BANDS = 4
 TRIANGLE = 0.5 * (1.0 + 1.0 / BANDS)
@@ -63,7 +80,11 @@ class Reach:
     Attributes
     ----------
     doubt : ndarray of shape (n_samples,)
-        Bound on the error of the state's scores, rounding aside.
+        Estimated bound on the error of the state's scores, rounding aside.
+    stages : list of Stage
+        What was interpolated with the present reference.
+    since : ndarray of shape (n_samples,)
+        The first stage that the score of each sample rests on, if any.
     n_entries : int
         Kernel entries computed besides those of the store's columns.
     """
@@ -80,6 +101,8 @@ class Reach:
         self.doubt = np.zeros(n)
         self.reference, self.basis = np.empty(0, dtype=np.intp), np.empty((0, 0))
         self.spread: NDArray[np.float64] | None = None
+        self.stages: list[Stage] = []
+        self.since = np.zeros(n, dtype=np.intp)
         self.n_entries = 0
         self._rng = np.random.default_rng(0)
 
@@ -103,6 +126,7 @@ class Reach:
         nothing = Rest.nothing(self.store.n_samples)
         difference = self._difference(nothing)
         if self.known[difference.rows].all() and self._refer(difference, near):
+            self.stages, self.since[:] = [], 0
             self._decide(nothing, near, at_any_price=True)
         else:
             self._complete()
@@ -134,7 +158,7 @@ class Reach:
         rows = rows[~self.known[rows]]
         if len(rows) == 0:
             return
-        state = self.state
+        state, errors = self.state, self.store.source.errors
         wanted = np.stack([state.coefficients(), state.members()])
         lacking = np.stack([self._lacking(), wanted[1] - self.group.counted])
         columns = np.flatnonzero(beyond_rounding(lacking, wanted).any(axis=0))
@@ -144,20 +168,43 @@ class Reach:
         state.scores[rows] = self._sums()[rows] + sums[0]
         if state.capped:
             state.group_column[rows] = self.group.sums[rows] + sums[1]
+            state.group_tally |= self.group.tally + errors.of_columns(columns, lacking[1, columns])
+        state.tally |= self._tally() + errors.of_columns(columns, lacking[0, columns])
         self.known[rows] = True
         self.doubt[rows] = 0.0
+        self.since[rows] = len(self.stages)
+
+    def bounds(self, exact: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Scores of all samples with proved bounds on their errors, for the certificate."""
+        state, errors = self.state, self.store.source.errors
+        error = errors.bounds(state.tally)
+        rest_on = np.flatnonzero(self.doubt > 0.0)
+        if len(rest_on) == 0:
+            return state.scores, error
+        assert self.spread is not None
+        first = self.since[rest_on]
+        stages = self.stages[np.min(first) :]
+        left, wrong = _proved(exact, self.reference, self.basis, stages)
+        # Each score rests on all stages from the first one on that it was estimated in.
+        behind = first - np.min(first)
+        error[rest_on] += np.cumsum(left[::-1])[::-1][behind] * self.spread[rest_on]
+        size = np.sqrt(_squares(self.store, rest_on))
+        error[rest_on] += np.cumsum(wrong[::-1])[::-1][behind] * size
+        return state.scores, error
 
     def settle(self) -> None:
         """Bring everything the state has for each sample up to date."""
         if not self.known.all():
             self._complete()
             self.state.group_column[:] = self.group.sums
+            self.state.group_tally = self.group.tally
             self.known[:] = True
 
     def correct(self) -> None:
         """Take over scores of the state that are better than sums of columns."""
         self._approach(keep=np.ones(len(self.known), dtype=bool))
         self.others.sums += self.state.scores - self._sums()
+        self.others.tally = self.state.tally + self.group.tally * self._cap
 
     def _complete(self) -> None:
         """Compute the scores of all samples, by all columns that are missing."""
@@ -166,8 +213,8 @@ class Reach:
         keep[self.state.rows[self.state.worth_keeping()]] = True
         self.store.prepare(missing[keep[missing]])
         self._approach(keep)
-        self.state.scores[:] = self._sums()
-        self.doubt[:] = 0.0
+        self.state.scores[:], self.state.tally = self._sums(), self._tally()
+        self.doubt[:], self.since[:] = 0.0, len(self.stages)
 
     def _approach(self, keep: NDArray[np.bool_] | None = None) -> None:
         """Bring the anchors as near as the columns at hand can, or all the way."""
@@ -184,6 +231,10 @@ class Reach:
         """Scores of the anchor: of the sums of both kinds."""
         return self.others.sums - self._cap * self.group.sums
 
+    def _tally(self) -> Tally:
+        """What went into the scores of the anchor."""
+        return self.others.tally + self.group.tally * self._cap
+
     def _lacking(self) -> NDArray[np.float64]:
         """The coefficients that the anchor lacks."""
         counted = self.others.counted - self._cap * self.group.counted
@@ -195,7 +246,9 @@ class Reach:
 
     def _rest(self) -> Rest:
         """What the point has beyond the anchor."""
-        return Rest(self._lacking(), self.state.scores - self._sums(), self.doubt.copy())
+        tallies = Tallies(self.state.tally, self.others.tally, self.group.tally, self._cap)
+        values = self.state.scores - self._sums()
+        return Rest(self._lacking(), values, self.doubt.copy(), tallies)
 
     def _difference(self, since: Rest) -> Difference:
         """What the rest of the point has beyond another one."""
@@ -230,6 +283,10 @@ class Reach:
         if not at_any_price and np.count_nonzero(doubtful) > MANY * len(scores):
             return False
         self.state.scores[:], self.doubt[:] = scores, doubt
+        self.stages.append(Stage(difference.rows, difference.weights, coordinates))
+        self.since[self.known] = len(self.stages)
+        tally = since.tallies.now(self.others.tally, self.group.tally, self._cap)
+        self.state.tally |= tally + self.store.source.errors.of_columns(self.reference, weights)
         self.know(np.flatnonzero(doubtful))
         # The threshold may have risen by competitors that were found to be above it.
         near = Borders.of(self.state.problem, self.state.scores)
@@ -272,7 +329,8 @@ class Reach:
             new = slice(size - STEP, size)
             scores += coordinates[new] @ features[new]
             explained += np.sum(features[new] ** 2, axis=0)
-            doubt = difference.left(coordinates[:size]) * _spread(self.store, explained, some)
+            spread = _spread(self.store, explained, some, RIDGE)
+            doubt = difference.left(coordinates[:size]) * spread
             shares[i] = np.mean(near.distance(self.kinds[:, some], scores) <= doubt)
         return shares * len(unknown) / len(self.known)
 
@@ -289,25 +347,49 @@ class Reach:
         self._approach()
         self.reference, self.basis = rows, _orthonormal(self.store, rows)
         self.spread = np.empty(self.store.n_samples)
-        slots = self.store.slot_of_row[rows]
-        basis = self.basis.astype(np.float32)
-        features = np.empty((len(rows), TILE), dtype=np.float32)
+        slots, slack = self.store.slot_of_row[rows], _slack(self.store, rows)
+        features = np.empty((len(rows), TILE))
         edges = np.linspace(0, len(rows), 1 + BANDS).astype(int)  # what is above is zero
         for start in range(0, self.store.n_samples, TILE):
-            kernel = self.store.buffer[slots, start : start + TILE].astype(np.float32, copy=False)
-            kernel += np.float32(self.store.source.shift)
+            kernel = self.store.buffer[slots, start : start + TILE].astype(np.float64)
+            kernel += self.store.source.shift
             some = features[:, : kernel.shape[1]]
             for first, last in pairwise(edges):
-                np.matmul(basis[first:last, :last], kernel[:last], out=some[first:last])
+                np.matmul(self.basis[first:last, :last], kernel[:last], out=some[first:last])
             tile = np.arange(start, start + kernel.shape[1])
-            self.spread[tile] = _spread(self.store, np.einsum("ij,ij->j", some, some), tile)
+            explained = np.einsum("ij,ij->j", some, some)
+            self.spread[tile] = _spread(self.store, explained, tile, slack[tile])
+
+
+def _proved(
+    exact: Scores, reference: NDArray[np.intp], basis: NDArray[np.float64], stages: list[Stage]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Norms of what the interpolants of the stages leave, and of what they have too much.
+
+    Both from values in double precision, which the certificate computes for the support anyway.
+    """
+    rows = reduce(np.union1d, [exact.support, reference, *(stage.rows for stage in stages)])
+    weights = np.zeros((len(rows), len(stages)))
+    for m, stage in enumerate(stages):
+        weights[np.searchsorted(rows, stage.rows), m] = stage.weights
+    values = exact.compute_among(rows, weights)
+    coordinates = basis @ values[np.searchsorted(rows, reference)]
+    left2 = np.sum(weights * values, axis=0) - np.sum(coordinates**2, axis=0)
+    left2 = np.maximum(left2, 0.0) + DOUBLE_ROUNDING * np.sum(np.abs(weights), axis=0) ** 2
+    given = np.stack([stage.coordinates for stage in stages], axis=1)
+    return np.sqrt(left2), np.linalg.norm(coordinates - given, axis=0)
 
 
 def _orthonormal(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
     """Coefficients of an orthonormal basis of the span of `rows`: the inverse Cholesky factor."""
-    kernel = store.block(rows, rows).astype(np.float64) + store.source.shift
+    return _triangular_inverse(np.asarray(np.linalg.cholesky(_ridged(store, rows)), np.float64))
+
+
+def _ridged(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The kernel matrix of `rows` with its ridge, far above the rounding of its entries."""
+    kernel = store.source.precise(rows)
     kernel[np.diag_indices_from(kernel)] = (1.0 + RIDGE) * _squares(store, rows)
-    return _triangular_inverse(np.asarray(np.linalg.cholesky(kernel), dtype=np.float64))
+    return kernel
 
 
 def _triangular_inverse(L: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -331,11 +413,26 @@ def _squares(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
 
 
 def _spread(
-    store: ColumnStore, explained: NDArray[Any], rows: NDArray[np.intp]
+    store: ColumnStore, explained: NDArray[np.float64], rows: NDArray[np.intp], slack
 ) -> NDArray[np.float64]:
-    """Norm of what a reference leaves of ``phi``, of which it explains so much."""
-    squares = _squares(store, rows)
-    return np.sqrt(np.maximum(squares - explained, 0.0) + RIDGE * squares)
+    """Norm of what a reference leaves of ``phi``, of which it explains so much, at most."""
+    squares = np.maximum(_squares(store, rows) - explained, 0.0)
+    return np.sqrt(squares + slack + DOUBLE_ROUNDING)
+
+
+def _slack(store: ColumnStore, reference: NDArray[np.intp]) -> NDArray[np.float64]:
+    """How much less of each ``|phi|^2`` a reference may explain than its entries say.
+
+    These may be off, and the basis multiplies that by its norm at most.
+    """
+    constant, slope, size = store.source.errors
+    # The root of the sum of squares over the reference of constant + slope (size + size_r).
+    at_least = constant + slope * size
+    own = slope * size[reference]
+    squares = len(reference) * at_least**2 + 2.0 * at_least * np.sum(own) + np.sum(own**2)
+    steepest = np.linalg.eigvalsh(_ridged(store, reference))[0] ** -0.5
+    slack: NDArray[np.float64] = 2.0 * steepest * np.sqrt(squares)
+    return slack
 
 
 class Borders(NamedTuple):

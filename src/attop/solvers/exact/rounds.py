@@ -7,8 +7,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attop import objectives
+from attop._scores import Scores
 from attop.solvers.exact import parts
 from attop.solvers.exact import start as starts
 from attop.solvers.exact.reach import Reach
@@ -217,6 +219,14 @@ class Rounds:
         else:
             self.reach.follow(part, small)
 
+    def bounds(self, exact: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The scores with bounds on their errors, as `attop.objectives.certify` takes them."""
+        if self.reach is not None:
+            return self.reach.bounds(exact)
+        errors = self.state.store.errors
+        assert errors is not None
+        return self.state.scores, errors.bounds(self.state.tally)
+
     def _nested(self, small: State) -> Rounds:
         return Rounds(small, self.limits, self.verbose, nested=True)
 
@@ -244,9 +254,7 @@ class Rounds:
         self.counts["seconds_rounds"] += time.perf_counter() - began
 
     def _diverged(self) -> bool:
-        state = self.state
-        scale = max(state.store.largest, 1.0)
-        return float(np.sum(state.alpha)) * scale > DIVERGED
+        return float(np.sum(self.state.alpha)) * self.state.store.largest > DIVERGED
 
     def _report(self, primal: float, dual: float, gap: float) -> None:
         if not self.nested:

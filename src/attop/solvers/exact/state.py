@@ -8,6 +8,7 @@ from sklearn.utils import gen_batches
 
 from attop import objectives
 from attop.kernels.columns import ColumnStore
+from attop.kernels.errors import Tally
 from attop.kernels.linear import LinearStore
 from attop.problem import Family, Problem
 from attop.solvers.exact.block import Block, Group, Terms
@@ -38,6 +39,8 @@ class State:
         Which variables are betas at the cap.
     group_column : ndarray of shape (n_samples,)
         Sum of the kernel columns of the members.
+    tally, group_tally : Tally
+        What went into `scores` and `group_column`, and so how far these may be off.
     computed_before : int
         Columns that the store had computed before this state was made.
     """
@@ -51,6 +54,7 @@ class State:
         self.member = np.zeros(len(self.rows), dtype=bool)
         self.scores = np.zeros(store.n_samples)
         self.group_column = np.zeros(store.n_samples)
+        self.tally, self.group_tally = Tally(), Tally()
         # With K = 1 the cap is the sum of all betas, and never binds.
         self.tied = problem.family == Family.TIED_CAP and problem.K > 1
         self.capped = self.tied or problem.family == Family.PRICED_CAP
@@ -78,10 +82,19 @@ class State:
             members = np.flatnonzero(self.member)
             self.group_column[:] = 0.0
             self.store.add_product(self.rows[members], np.ones(len(members)), self.group_column)
+            self.group_tally = self._tallied(self.rows[members], np.ones(len(members)))
             self.scores -= self.cap * self.group_column
         others = np.flatnonzero((self.value != 0.0) & ~self.member)
         weights = self._signed(self.value[others], others)
         self.store.add_product(self.rows[others], weights, self.scores)
+        self.tally = self._tallied(self.rows[others], weights)
+        if self.capped:
+            self.tally += self.group_tally * self.cap
+
+    def _tallied(self, rows, weights) -> Tally:
+        """What columns with these weights add to a tally."""
+        errors = self.store.errors
+        return Tally() if errors is None else errors.of_columns(rows, weights)
 
     def _signed(self, values: NDArray[np.float64], variables) -> NDArray[np.float64]:
         """Values of `variables` as coefficients: those of betas are turned."""
@@ -96,6 +109,7 @@ class State:
         if self.capped:  # without a cap its pages are never touched
             small.group_column[:] = self.group_column[part.rows]
         small.cap = self.cap
+        small.tally, small.group_tally = self.tally, self.group_tally
         return small
 
     def follow(self, part: Part, small: State) -> None:
@@ -110,6 +124,8 @@ class State:
         if self.capped:
             self.group_column[part.rows] = small.group_column
         self.cap = small.cap
+        self.tally |= small.tally
+        self.group_tally |= small.group_tally
 
     def coefficients(self) -> NDArray[np.float64]:
         """The coefficient of each sample in ``w``."""
@@ -187,6 +203,7 @@ class State:
             for array in (self.value, self.scores):
                 array *= multiple
             self.cap *= multiple
+            self.tally *= multiple
 
     def terms(self, n_alphas: int) -> Terms:
         """The numbers of the subproblem."""
@@ -197,14 +214,13 @@ class State:
             Family.NORM: problem.norm_price,
         }[problem.family]
         total = float(np.sum(self.alpha))
-        scale = max(self.store.largest, 1.0)
         return Terms(
             n_alphas=n_alphas,
             alpha_max=problem.alpha_max,
             alpha_curvature=problem.quadratic_alpha,
             price=price,
             K=problem.K,
-            least_curvature=1e-12 * scale,
+            least_curvature=max(1e-12 * self.store.largest, 1e-300),
             least_value=1e-14 * min(problem.alpha_max, max(total, 1e-300)),
         )
 
@@ -288,6 +304,7 @@ class State:
             weights[was_member] += rise
             for part in gen_batches(len(self.scores), _PIECE):
                 self.scores[part] -= rise * self.group_column[part]
+            self.tally += self.group_tally * rise
         self.value[chosen], self.member[chosen], self.cap = value, member, cap
         change = member.astype(np.float64) - was_member
         linear = isinstance(self.store, LinearStore)
@@ -306,7 +323,11 @@ class State:
             self.group_column += columns
             columns *= cap
             self.scores -= columns
+            joined = self._tallied(rows, change)
+            self.group_tally += joined
+            self.tally += joined * cap
         self._add_columns(rows, weights, keep, self.scores)
+        self.tally += self._tallied(rows, weights)
 
     def worth_keeping(self) -> NDArray[np.bool_]:
         """Which columns to keep: all, or if they do not fit, those of variables between bounds.

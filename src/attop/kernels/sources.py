@@ -1,0 +1,279 @@
+"""Where kernel columns come from: matrix products for the Gaussian kernel, blocks for others.
+
+A source computes entries of the training kernel matrix in the precision in which they are kept,
+and says how far they may be off.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from attop.kernels import compiled, gaussian
+from attop.kernels.errors import EntryErrors
+from attop.kernels.functions import Gram, as_float64
+
+if TYPE_CHECKING:
+    from attop.kernels.columns import Workers
+
+#: Sparse samples get a dense copy of at most so many numbers, if these are not more than so many
+#: times those that are not zero: products of dense matrices are that much faster.
+_SPARE, _FASTER = 2**26, 32
+#: Samples that the centre is taken from, at least.
+_FOR_CENTRE = 1024
+#: Samples whose entries may be off by more than this are far: in single precision from where on
+#: scores, sums of hundreds of entries, would be no use.
+_FAR_SINGLE, _FAR_DOUBLE = 1e-4, 1e-10
+#: With a larger share of samples far out, all columns are kept in double precision.
+_MANY_FAR = 1 / 4
+#: Entries of samples far out that are computed at once.
+_MENDED = 2**22
+
+
+class ColumnSource(Protocol):
+    """Computes columns of a kernel matrix."""
+
+    n_samples: int
+    dtype: np.dtype
+    diagonal: NDArray[np.float64]
+    #: What was taken from the kernel, and whether that is positive semi-definite for sure.
+    shift: float
+    definite: bool
+    #: Multiplications that an entry takes.
+    work: float
+    #: How far entries may be off; None where nothing is known.
+    errors: EntryErrors | None
+
+    def compute(self, rows: NDArray[np.intp], out: NDArray[Any], workers: Workers) -> None:
+        """Write column ``rows[i]`` into ``out[i]``."""
+        ...
+
+    def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp], workers: Workers):
+        """The entries at `rows` x `columns`."""
+        ...
+
+    def subset(self, rows: NDArray[np.intp]) -> ColumnSource:
+        """The source of the kernel matrix restricted to `rows`."""
+        ...
+
+
+class GaussianSource:
+    """``exp(-gamma |x - x'|^2) - 1`` from one matrix product and one pass over its result.
+
+    Entries of two samples far out are computed in double precision from their differences: see
+    `attop.kernels.gaussian`.
+
+    Parameters
+    ----------
+    samples : Samples
+        The samples, centred.
+    gamma : float
+        Parameter of the kernel.
+    original : ndarray or CSR matrix
+        The samples as they came, in any precision, of which those far out are used.
+    """
+
+    shift, definite = 1.0, True
+
+    def __init__(self, samples: Samples, gamma: float, original: Any) -> None:
+        self.samples, self.gamma, self._original = samples, gamma, original
+        self.n_samples, self.dtype = samples.n_samples, samples.dtype
+        self.diagonal, self.work = np.zeros(self.n_samples), samples.work
+        rounding = gaussian.distance_rounding(samples.X.shape[1], self.dtype)
+        single = self.dtype == np.float32
+        self._border = gaussian.far_norm2(gamma, rounding, _FAR_SINGLE if single else _FAR_DOUBLE)
+        norms = samples.squared_norms.astype(np.float64)
+        #: The samples far out, and which they are of all samples.
+        self.far = np.flatnonzero(~(norms <= self._border))
+        self._is_far = np.zeros(self.n_samples, dtype=bool)
+        self._is_far[self.far] = True
+        self.errors = self._bounds(norms, rounding)
+
+    def _bounds(self, norms: NDArray[np.float64], rounding: float) -> EntryErrors:
+        """The bounds of `attop.kernels.gaussian` for the entries computed here."""
+        # Beyond twice the border, entries with samples that are not far vanish.
+        beyond = norms > 4.0 * self._border
+        size = np.where(beyond, 0.0, norms)
+        size[beyond] = 1.25 * norms[beyond] * np.exp(-0.2 * self.gamma * norms[beyond])
+        constant = gaussian.EXPONENTIAL_ROUNDING * 0.5 * float(np.finfo(self.dtype).eps)
+        if len(self.far):
+            constant += gaussian.ACCURACY
+        return EntryErrors(constant, self.gamma * rounding, size)
+
+    def compute(self, rows, out, workers) -> None:
+        """Write column ``rows[i]`` into ``out[i]``."""
+        self.samples.inner_products(rows, out)
+        self._finish(out, rows, self.samples.squared_norms, workers)
+        self._mend(out, rows, np.arange(self.n_samples))
+
+    def block(self, rows, columns, workers):
+        """The entries at `rows` x `columns`."""
+        other = self.samples.subset(columns)
+        out = np.empty((len(rows), len(columns)), dtype=self.dtype)
+        self.samples.inner_products(rows, out, other)
+        self._finish(out, rows, other.squared_norms, workers)
+        self._mend(out, rows, columns)
+        return out
+
+    def precise(self, rows) -> NDArray[np.float64]:
+        """The kernel matrix of `rows` itself, in double precision."""
+        samples = as_float64(self._original[rows])
+        return gaussian.gaussian_kernel(samples, samples, self.gamma)
+
+    def _finish(self, out, rows, norms, workers) -> None:
+        """Turn inner products of the samples at `rows` into kernel entries."""
+        own, gamma = self.samples.squared_norms[rows], self.dtype.type(self.gamma)
+        workers.over_rows(compiled.gaussian_minus_one, len(norms), out, own, norms, gamma)
+
+    def _mend(self, out, rows, columns) -> None:
+        """Compute the entries at `rows` x `columns` that the product cannot tell."""
+        if len(self.far) == 0:
+            return
+        at_rows, at_columns = np.flatnonzero(self._is_far[rows]), np.flatnonzero(self._is_far[columns])
+        if len(at_rows) == 0 or len(at_columns) == 0:
+            return
+        others = as_float64(self._original[columns[at_columns]])
+        for part in parts(at_rows, max(1, _MENDED // len(at_columns))):
+            samples = as_float64(self._original[rows[part]])
+            entries = gaussian.gaussian_kernel(samples, others, self.gamma)
+            out[np.ix_(part, at_columns)] = entries - 1.0
+
+    def subset(self, rows):
+        """The source restricted to `rows`."""
+        return GaussianSource(self.samples.subset(rows), self.gamma, _Rows(self._original, rows))
+
+
+class _Rows:
+    """Some rows of an array or CSR matrix, none of them copied until it is asked for."""
+
+    def __init__(self, whole: Any, rows: NDArray[np.intp]) -> None:
+        self.whole, self.rows = whole, rows
+
+    def __getitem__(self, some: NDArray[np.intp]) -> Any:
+        return self.whole[self.rows[some]]
+
+
+class GramSource:
+    """Any other kernel: blocks of the float64 kernel function, rounded for storage."""
+
+    shift, definite = 0.0, False  # the kernel may be anything
+
+    def __init__(self, gram: Gram, dtype: np.dtype, rows: NDArray[np.intp] | None = None) -> None:
+        self.gram, self.dtype = gram, dtype
+        self._all = np.arange(gram.n_samples) if rows is None else rows
+        self.n_samples, self.work = len(self._all), float(gram.X.shape[1])
+        if gram.kernel.name == "precomputed":
+            self.diagonal = np.diagonal(gram.X)[self._all].astype(np.float64)
+        else:
+            self.diagonal = np.concatenate(
+                [np.diagonal(gram.block(part, part)) for part in parts(self._all, 64)]
+            )
+        self.errors = self._bounds()
+
+    def _bounds(self) -> EntryErrors | None:
+        """Rounding relative to the entries, which a definite kernel's diagonal bounds."""
+        if self.gram.kernel.name == "precomputed" and self.gram.X.dtype == self.dtype:
+            return EntryErrors(0.0, 0.0, np.zeros(self.n_samples))  # read as they are
+        if not self.gram.kernel.definite:
+            return None
+        # |k_ij| <= sqrt(k_ii k_jj) <= (k_ii + k_jj) / 2, and twice the rounding of double precision.
+        degree = max(1.0, float(self.gram.kernel.degree))
+        rounding = 2.0 * degree * gaussian.distance_rounding(self.gram.X.shape[1], np.float64)
+        rounding += 0.5 * float(np.finfo(self.dtype).eps)
+        return EntryErrors(0.0, 0.5 * rounding, self.diagonal)
+
+    def compute(self, rows, out, workers) -> None:
+        """Write column ``rows[i]`` into ``out[i]``."""
+        step = max(1, 2**24 // self.n_samples)
+        for part in parts(np.arange(len(rows)), step):
+            out[part] = self.gram.block(self._all[rows[part]], self._all)
+
+    def block(self, rows, columns, workers):
+        """The entries at `rows` x `columns`."""
+        return self.gram.block(self._all[rows], self._all[columns]).astype(self.dtype)
+
+    def subset(self, rows):
+        """The source restricted to `rows`."""
+        if self.gram.kernel.name == "precomputed":
+            return GramSource(self.gram, self.dtype, self._all[rows])
+        return GramSource(Gram(self.gram.kernel, self.gram.X[rows]), self.dtype)
+
+
+class Samples:
+    """Training samples prepared for matrix products, dense or CSR."""
+
+    def __init__(self, X, squared_norms: NDArray[Any]) -> None:
+        self.X, self.squared_norms = X, squared_norms
+        self.n_samples, self.dtype = X.shape[0], X.dtype
+
+    @classmethod
+    def prepare(cls, X, dtype: np.dtype, workers: Workers) -> Samples:
+        """Centre dense samples and leave out features that do not vary; both change nothing."""
+        n = X.shape[0]
+        if sp.issparse(X) and _faster_dense(X):
+            X = X.astype(dtype).toarray()
+        if sp.issparse(X):
+            X = sp.csr_array(X, dtype=dtype)
+            squares = X.multiply(X).sum(axis=1, dtype=np.float64)
+            return cls(X, np.asarray(squares).ravel().astype(dtype))
+        features = _varying_features(X, workers)
+        # Any centre would do: that of some samples saves a pass over all.
+        some = X[:: max(1, n // _FOR_CENTRE), features]
+        mean = gaussian.centre(some).astype(X.dtype)
+        centred = np.empty((n, len(features)), dtype=dtype)
+        squared_norms = np.empty(n, dtype=dtype)
+        workers.over_rows(compiled.centre, n, X, features, mean, centred, squared_norms)
+        return cls(centred, squared_norms)
+
+    @property
+    def work(self) -> float:
+        """Features that an inner product has to go through, on average."""
+        return self.X.nnz / self.n_samples if sp.issparse(self.X) else self.X.shape[1]
+
+    def inner_products(self, rows, out, others: Samples | None = None) -> None:
+        """Write the inner products of sample ``rows[i]`` with all `others` into ``out[i]``."""
+        X = self.X if others is None else others.X
+        if sp.issparse(X):
+            out[:] = (X @ self.X[rows].toarray().T).T
+        else:
+            np.matmul(self.X[rows], X.T, out=out)
+
+    def subset(self, rows) -> Samples:
+        """The samples at `rows`."""
+        return Samples(self.X[rows], self.squared_norms[rows])
+
+
+def _faster_dense(X) -> bool:
+    """Whether sparse samples are dense and few enough that products of dense ones are faster."""
+    n, d = X.shape
+    return n * d <= _SPARE and d * n <= _FASTER * X.nnz
+
+
+def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:
+    """The fastest source of columns for a kernel, in `dtype` or, where that is no use, float64."""
+    dtype = np.dtype(dtype)
+    if gram.kernel.name != "rbf":
+        return GramSource(gram, dtype)
+    X, gamma = gram.X, gram.kernel.gamma
+    source = GaussianSource(Samples.prepare(X, dtype, workers), gamma, X)
+    if dtype == np.float32 and len(source.far) > _MANY_FAR * source.n_samples:
+        double = Samples.prepare(X, np.dtype(np.float64), workers)
+        return GaussianSource(double, gamma, X)
+    return source
+
+
+def _varying_features(X: NDArray[Any], workers: Workers) -> NDArray[np.intp]:
+    """The features that are not the same in all samples."""
+    constant = np.flatnonzero(np.ptp(X[:256], axis=0) == 0)  # most features show at once
+    varies = np.zeros(len(constant), dtype=bool)
+    if len(constant):
+        workers.over_rows(compiled.find_varying, len(X), X, constant, varies)
+    return np.setdiff1d(np.arange(X.shape[1]), constant[~varies], assume_unique=True)
+
+
+def parts(array: NDArray[Any], step: int):
+    """Consecutive pieces of an array, at most so long each, and about equally."""
+    return np.array_split(array, -(-len(array) // step)) if len(array) else []
