@@ -63,6 +63,15 @@ def test_fit_reports_on_held_out_samples_and_saves(capsys, files, tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_fit_says_in_words_that_there_is_no_certificate(capsys, files, tmp_path):
+    grill = ["--target", "kind", "--positive", "bad", "--method", "grill-np", "--kernel", "linear"]
+    path = tmp_path / "model.joblib"
+    status, out, err = run(capsys, "fit", files / "data.csv", *grill, "--save", path)
+    assert status == 0, err
+    assert "no certificate of optimality exists" in out
+    assert "nan" not in out
+
+
 def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(capsys, files, model):
     status, out, err = run(capsys, "predict", model, files / "new.csv")
     assert status == 0, err

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, make_scorer, roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -174,17 +174,49 @@ def test_a_grid_for_each_estimator_and_kernels_of_their_own():
     )
 
 
-def test_a_model_that_scores_all_samples_alike_never_wins():
-    """Ties count as hits in TPR@FPR: w = 0 would have the perfect value 1."""
-    zero = TopMeanK(tau=0.05, random_state=0)  # fewer at the top than there are positives
-    search = AtTopCV([zero, PAIR[1]], {"C": [1.0]}, cv=FOLDS).fit(X, Y)
-    assert np.isnan(search.cv_results_["mean_test_score"][0])
-    assert_array_equal(search.cv_results_["rank_test_score"], [2, 1])
+@pytest.mark.filterwarnings("ignore:The optimum of this:UserWarning")
+@pytest.mark.filterwarnings("ignore:The best candidate of AtTopCV:UserWarning")
+@pytest.mark.parametrize("scoring", ["tpr_at_fpr_0.1", "positives_at_top", "roc_auc", "accuracy"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("name", ["TopMeanK", "PatMat"])
+def test_a_model_that_is_zero_is_judged_as_by_grid_search(name, kernel, scoring):
+    """With fewer at the top than there are positives the optimum is w = 0: all samples tie."""
+    estimator = getattr(attop, name)(kernel=kernel, gamma=0.3, tol=1e-8, random_state=0)
+    grid = {"tau": [0.05, 0.7], "C": [0.1, 1.0]}
+    if name == "PatMat":
+        grid |= {"tau": [0.01, 0.7], "theta": [0.7]}
+    search = AtTopCV(estimator, grid, cv=FOLDS, scoring=scoring).fit(X, Y)
+    plain = GridSearchCV(estimator, grid, cv=FOLDS, scoring=get_scorer(scoring)).fit(X, Y)
+    assert search.cv_results_["params"] == plain.cv_results_["params"]
+    for i in range(len(FOLDS)):
+        column = f"split{i}_test_score"
+        assert_allclose(search.cv_results_[column], plain.cv_results_[column], err_msg=column)
+    assert_array_equal(search.cv_results_["rank_test_score"], plain.cv_results_["rank_test_score"])
+    assert search.best_params_ == plain.best_params_
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_zero_model_leaves_all_samples_tied_whatever_was_fitted_before(order):
+    """Each fit starts from another one: what is left of its scores is not to break ties."""
+    grid = {"tau": [0.05, 0.7, 0.04, 0.6][::order]}
+    estimator = TopMeanK(gamma=0.3, random_state=0)
+    scores = AtTopCV(estimator, grid, cv=FOLDS, scoring="roc_auc").fit(X, Y).cv_results_
+    zero = np.array(grid["tau"]) < 0.1
+    assert np.all(scores["mean_test_score"][zero] == 0.5)
+    assert np.all(scores["mean_test_score"][~zero] > 0.6)
+
+
+def test_a_winner_that_scores_all_samples_alike_is_a_warning():
+    """Ties count as hits in TPR@FPR: w = 0 has the perfect value 1."""
+    zero = TopMeanK(tau=0.05, random_state=0)
     with (
-        pytest.warns(UserWarning, match="Every candidate of AtTopCV gave the same score"),
+        pytest.warns(UserWarning, match="The best candidate of AtTopCV gave the same score"),
         pytest.warns(UserWarning, match="The optimum of this TopMeanK is w = 0"),
     ):
-        AtTopCV(zero, {"C": [1.0]}, cv=FOLDS).fit(X, Y)
+        search = AtTopCV([PAIR[1], zero], {"C": [1.0]}, cv=FOLDS).fit(X, Y)
+    assert search.best_index_ == 1
+    assert search.best_score_ == 1.0
+    AtTopCV([PAIR[1], zero], {"C": [1.0]}, cv=FOLDS, scoring="roc_auc").fit(X, Y)  # no warning
 
 
 def test_labels_and_folds_of_any_kind():
@@ -333,7 +365,7 @@ def test_bad_input(arguments, options, error, message):
 
 # Some checks fit pure noise, or a handful of samples, whose optimum is w = 0.
 @pytest.mark.filterwarnings("ignore:The optimum of this:UserWarning")
-@pytest.mark.filterwarnings("ignore:Every candidate of AtTopCV:UserWarning")
+@pytest.mark.filterwarnings("ignore:The best candidate of AtTopCV:UserWarning")
 @parametrize_with_checks(
     [AtTopCV(PatMatNP(random_state=0), {"C": [0.1, 1.0]}, cv=2, scoring="roc_auc")]
 )

@@ -154,10 +154,13 @@ def check_pos_label(estimator: Any, classes: NDArray[Any]) -> Any:
         return classes[1]
     chosen = np.flatnonzero(classes == estimator.pos_label)
     if len(chosen) != 1:
-        raise ValueError(
-            f"The 'pos_label' parameter of {type(estimator).__name__} must be "
-            f"{_one_of(tuple(classes.tolist()))}. Got {estimator.pos_label!r} instead."
-        )
+        error = _wrong(estimator, "pos_label", _one_of(tuple(classes.tolist())))
+        if classes.tolist() == [0, 1]:
+            error.add_note(
+                "Ensembles of scikit-learn, and cross_val_predict of decision values, number the "
+                "labels before they fit: there 0 is the smaller one and 1 the larger."
+            )
+        raise error
     return classes[chosen[0]]
 
 

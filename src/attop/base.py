@@ -13,12 +13,13 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from attop import _validation as checks
+from attop._labels import TopScoreMixin
+from attop._model import model_of
 from attop._scores import kernel_expansion, linear_weights, rounding_of_scores
 from attop._verdict import final_status, warn_of_status, warn_of_zero
 from attop.approximation import FEATURE_ROWS, make_feature_map, transform
 from attop.formulations import Formulation
 from attop.kernels.functions import Gram, Kernel, as_float64
-from attop.objectives import support
 from attop.problem import Problem
 from attop.solvers import get_solver
 from attop.solvers.solution import Solution, Status
@@ -27,7 +28,7 @@ from attop.solvers.solution import Solution, Status
 # A dataclass only for its __init__: the common parameters are written once, and each
 # subclass adds its own in front.  Equality and repr are scikit-learn's.
 @dataclass(eq=False, repr=False)
-class AtTopClassifier(ClassifierMixin, BaseEstimator):
+class AtTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers at the top; use one of its subclasses.
 
     Finds the ``w`` that minimises ::
@@ -76,8 +77,7 @@ default="rbf"
         Whether to start from the dual variables of the previous fit, where it had as many
         positives and competitors.
     pos_label : label, default=None
-        The positive class; the larger of the two labels if None.  Metrics that know no
-        ``pos_label``, such as scikit-learn's ROC AUC, always take the larger one.
+        The positive class; the larger of the two labels if None.
     random_state : int, RandomState or None, default=None
         Seed of what the solver draws at random.
     verbose : int, default=0
@@ -86,7 +86,7 @@ default="rbf"
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The labels, the positive one last.
+        The labels, sorted.
     pos_label_ : label
         The positive one.
     support_ : ndarray of shape (n_SV,)
@@ -94,14 +94,15 @@ default="rbf"
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
         The support vectors; empty for a precomputed kernel.
     dual_coef_ : ndarray of shape (1, n_SV)
-        Coefficient of each support vector in ``w``: its alpha less its beta.
+        Coefficient of each support vector in ``w``: its alpha less its beta.  Where the
+        optimum is ``w = 0`` there are no support vectors.
     alpha_ : ndarray of shape (n_positives,)
         Dual variables of the positives.
     beta_ : ndarray of shape (n_competitors,)
         Dual variables of the competitors: the negatives, or all samples.
     coef_ : ndarray of shape (1, n_features)
-        ``w`` itself; only with the linear kernel, or with an approximation, where it has a
-        weight for each of the `n_components` features.
+        ``w`` itself, of `top_score`; only with the linear kernel, or with an approximation,
+        where it has a weight for each of the `n_components` features.
     feature_map_ : Nystroem or RBFSampler
         The features of the approximation; `support_vectors_` are then those of the samples.
     threshold_ : float
@@ -174,8 +175,10 @@ default="rbf"
             warn_of_zero(self.formulation, problem, solution.certificate, self.tol)
         return self
 
-    def decision_function(self, X) -> NDArray[np.float64]:
-        """Score less threshold, ``<w, phi(x)> - threshold_``.
+    def top_score(self, X) -> NDArray[np.float64]:
+        """Score less threshold, ``<w, phi(x)> - threshold_``: high for the positive class.
+
+        Unlike `decision_function` it has the same sign whichever class is the positive one.
 
         Parameters
         ----------
@@ -206,21 +209,14 @@ default="rbf"
         )
         return scores - self.threshold_
 
-    def predict(self, X) -> NDArray[Any]:
-        """The positive class where the score reaches the threshold, the other elsewhere."""
-        positive = self.decision_function(X) >= 0.0
-        return self.classes_[positive.astype(np.intp)]
-
     def _check_training_data(self, X, y) -> tuple[Any, NDArray[np.bool_]]:
         """X as it is used, and which samples are positive; sets the classes."""
         X, y = self._check_samples(X, y)
         checks.check_magnitude(X)
         if self.kernel == "precomputed":
             checks.check_square(X)
-        labels = checks.check_two_classes(y)
-        self.pos_label_ = checks.check_pos_label(self, labels)
-        # Positive last: scikit-learn takes a high decision function for a vote for classes_[1].
-        self.classes_ = labels if labels[1] == self.pos_label_ else labels[::-1]
+        self.classes_ = checks.check_two_classes(y)
+        self.pos_label_ = checks.check_pos_label(self, self.classes_)
         return X, y == self.pos_label_
 
     def _check_samples(self, X, y="no_validation", reset: bool = True):
@@ -291,7 +287,7 @@ default="rbf"
     def _store(self, problem: Problem, gram: Gram, solution: Solution) -> None:
         """Keep the model and its certificate."""
         self.alpha_, self.beta_ = solution.alpha, solution.beta
-        self.support_, coefficients = support(problem, self.alpha_, self.beta_)
+        solution, self.support_, coefficients = model_of(problem, solution, self.tol)
         self.dual_coef_ = coefficients[np.newaxis]
         self._fitted_kernel = gram.kernel
         self.__dict__.pop("coef_", None)  # of an earlier fit with the linear kernel

@@ -26,6 +26,7 @@ from sklearn.utils import (
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
+from attop._labels import TopScoreMixin
 from attop.metrics._inputs import check_count, check_share
 from attop.metrics._response import RESPONSE_METHODS, positive_class, positive_scores
 
@@ -134,7 +135,7 @@ def neyman_pearson_order(
     return NeymanPearsonOrder(n_negatives - n_above, float(binom.cdf(n_above, n_negatives, fpr)))
 
 
-class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NeymanPearsonThreshold(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Classifier whose false positive rate on new data is bounded with confidence.
 
     Fits `estimator`, scores negatives that the fit has not seen, and takes one of these
@@ -165,7 +166,8 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         - ``"prefit"``: `estimator` is already fitted, and all negatives given to `fit`
           set the threshold.  **They must not have been used to train it**, in any way.
     pos_label : int, float, bool or str, default=None
-        Label of the positive class, ``classes_[1]`` by default.
+        Label of the positive class; by default the ``pos_label`` of `estimator` or of the
+        one inside a pipeline or search, else ``classes_[1]``.
     random_state : int, RandomState instance or None, default=None
         Seed of the split.
 
@@ -268,8 +270,8 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self._set_threshold(_safe_indexing(X, held_out))
         return self
 
-    def decision_function(self, X) -> NDArray[np.float64]:
-        """Score of each sample less the threshold, larger for ``classes_[1]``.
+    def top_score(self, X) -> NDArray[np.float64]:
+        """Score of each sample less the threshold, larger for the positive class.
 
         Parameters
         ----------
@@ -279,10 +281,10 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Returns
         -------
         ndarray of shape (n_samples,)
-            Distances from the threshold, with the sign of the predicted class.
+            Distances from the threshold, above 0 where the positive class is predicted.
         """
-        excess = self._excess(X)
-        return excess if self.pos_label_ == self.classes_[1] else -excess
+        check_is_fitted(self)
+        return positive_scores(self.estimator_, X, self.pos_label_).scores - self.threshold_
 
     def predict(self, X) -> NDArray[Any]:
         """Class of each sample, positive where its score is above the threshold.
@@ -298,9 +300,7 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             Class labels.
         """
         # Not >=: where scores tie with the threshold, the guarantee needs a negative.
-        is_positive = self._excess(X) > 0
-        positive_is_second = self.pos_label_ == self.classes_[1]
-        return self.classes_[(is_positive == positive_is_second).astype(int)]
+        return self._labels(self.top_score(X) > 0.0)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -342,7 +342,9 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def _negatives(self, y, classes) -> NDArray[np.intp]:
         """Indices of the negatives; sets which of the two classes is positive."""
-        self.pos_label_ = positive_class(classes, self.pos_label, type(self).__name__)
+        self.pos_label_ = positive_class(
+            self.estimator, classes, self.pos_label, type(self).__name__
+        )
         return np.flatnonzero(np.isin(y, classes) & (y != self.pos_label_))
 
     def _check_enough(self, n_held_out: int, n_negatives: int) -> None:
@@ -370,11 +372,6 @@ class NeymanPearsonThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             self.n_negatives_, self.fpr, self.confidence
         )
         self.threshold_ = float(np.partition(scores, self.order_ - 1)[self.order_ - 1])
-
-    def _excess(self, X) -> NDArray[np.float64]:
-        """Score of the positive class less the threshold."""
-        check_is_fitted(self)
-        return positive_scores(self.estimator_, X, self.pos_label_).scores - self.threshold_
 
 
 def _held_out_share(cv: Any) -> float:

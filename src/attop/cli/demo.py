@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from attop.cli.fit import certified_gap
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -116,7 +118,7 @@ def compare(name: str, classifier, X_train, y_train, X_test, y_test) -> Result:
         tpr_at_1=tpr_at_fpr(y_test, scores, 0.01),
         tpr_at_5=tpr_at_fpr(y_test, scores, 0.05),
         auc=roc_auc_score(y_test, scores),
-        gap=getattr(classifier, "dual_gap_", None),
+        gap=certified_gap(classifier),
         seconds=seconds,
     )
 
@@ -142,7 +144,7 @@ def results_table(results: list[Result]) -> Table:
         table.add_row(
             result.name,
             *(f"{share:.3f}" for share in result[2:6]),
-            "-" if result.gap is None else f"{result.gap:.0e}",
+            "none" if result.gap is None else f"{result.gap:.0e}",
             f"{result.seconds:.3f}",
         )
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,9 +61,7 @@ def fit(
     _save(model, dataset, data, target, save)
     console = Console()
     shown = f"{type(classifier).__name__} on {len(y_train)} samples ({int(y_train.sum())} positive)"
-    gap = getattr(model[-1], "dual_gap_", None)
-    certificate = "" if gap is None else f"; certified relative gap {gap:.0e}"
-    console.print(f"{shown}{certificate}", markup=False, soft_wrap=True)
+    console.print(f"{shown}{_certificate(classifier)}", markup=False, soft_wrap=True)
     console.print(_report(model, X_test, y_test))
     console.print(f"Model: {save}", markup=False, soft_wrap=True)
 
@@ -78,6 +77,23 @@ def make_classifier(method: str, parameters: dict[str, Any], kernel: str, seed: 
         if known is not None and key not in known:
             raise ValueError(f"{name} has no parameter {key!r}; it has {', '.join(known)}.")
     return build(name, given, {"name": kernel, "gamma": "scale"}, {}, seed=seed)
+
+
+def _certificate(classifier) -> str:
+    """How far from optimal the fit can be; why nothing is certified where that is so."""
+    gap = certified_gap(classifier)
+    if gap is not None:
+        return f"; certified relative gap {gap:.0e}"
+    return f"; {classifier.status_}" if hasattr(classifier, "status_") else ""
+
+
+def certified_gap(classifier) -> float | None:
+    """Certified relative duality gap of a fitted classifier, None where there is none."""
+    from attop.solvers.solution import Status
+
+    gap = getattr(classifier, "dual_gap_", math.nan)
+    proves_nothing = getattr(classifier, "status_", None) is Status.NOT_PSD
+    return gap if math.isfinite(gap) and not proves_nothing else None
 
 
 def _hold_out(dataset, share: float, seed: int):

@@ -22,7 +22,7 @@ from attop.experiments.kernels import SplitKernel
 from attop.experiments.methods import CLASSIFIERS, SVM, build
 from attop.experiments.store import Record, Store
 from attop.kernels.functions import Gram, Kernel
-from attop.model_selection._scoring import metric_of
+from attop.model_selection._scoring import Decided, scorer_of
 from attop.model_selection._shared import SharedFits
 from attop.model_selection._starts import walking_order
 from attop.problem import Problem
@@ -274,7 +274,8 @@ def _metrics(
     """Each metric; None where all scores are equal, since there is no order to judge."""
     if not np.all(np.isfinite(scores)) or np.ptp(scores) == 0.0:
         return dict.fromkeys(names)
-    return {name: _number(metric_of(name)(y == 1, scores)) for name in names}
+    judged = Decided(scores, np.array([0, 1]), 1)
+    return {name: _number(judged.score_by(scorer_of(name), y)) for name in names}
 
 
 def _roc(y: NDArray[np.int64], scores: NDArray[np.float64]) -> Record:

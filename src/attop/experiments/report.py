@@ -121,7 +121,7 @@ def _failures(results: Results) -> str:
     if not results.failures and not results.uncertified:
         return "<p>No fit failed, and all that can be are certified optimal.</p>"
     rows = [
-        [*_place(record), record["message"] or record["status"], _scientific(record.get("gap"))]
+        [*_place(record), record["message"] or record["status"], _gap(record)]
         for record in (*results.failures, *results.uncertified)
     ]
     return _table("failures-table", ("what happened", "gap"), rows, "Fits to look at")
@@ -135,7 +135,7 @@ def _fits(results: Results) -> str:
             *_place(record),
             "yes" if (record["key"], record["label"]) in chosen else "",
             record["status"].lower(),
-            _scientific(record.get("gap")),
+            _gap(record),
             f"{record['seconds']:.3f}",
             *(_share(record["test"].get(metric)) for metric in metrics),
         ]
@@ -174,5 +174,7 @@ def _share(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def _scientific(value: float | None) -> str:
-    return "" if value is None else f"{value:.1e}"
+def _gap(record: Record) -> str:
+    if record["error"]:
+        return ""
+    return "no certificate" if record["gap"] is None else f"{record['gap']:.1e}"

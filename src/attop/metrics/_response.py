@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
+from attop._labels import stated_pos_label
+
 #: Where scores come from, in order of preference: probabilities may saturate at 1.
 RESPONSE_METHODS = ("decision_function", "predict_proba")
 
@@ -20,12 +22,14 @@ class Response(NamedTuple):
     threshold: float
 
 
-def positive_class(classes, pos_label: Any, owner: str) -> Any:
-    """The positive one of two classes: `pos_label`, or the second."""
+def positive_class(estimator, classes, pos_label: Any, owner: str) -> Any:
+    """The positive one of two classes: `pos_label`, or that of `estimator`, or the second."""
     labels = np.asarray(classes).tolist()
     if len(labels) != 2:
         got = "one class" if len(labels) == 1 else f"{len(labels)} classes"
         raise ValueError(f"{owner} needs two classes. Got {got} instead.")
+    if pos_label is None:
+        pos_label = stated_pos_label(estimator)
     if pos_label is None:
         return labels[1]
     if pos_label not in labels:

@@ -8,7 +8,9 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import sklearn.metrics
+from sklearn.metrics._scorer import _Scorer
 
+from attop._labels import stated_pos_label
 from attop.metrics._area import partial_auc
 from attop.metrics._inputs import check_count, check_share
 from attop.metrics._operating_points import (
@@ -19,6 +21,7 @@ from attop.metrics._operating_points import (
     tpr_at_fpr,
     tpr_at_k,
 )
+from attop.metrics._response import RESPONSE_METHODS
 
 
 class _Parameter(NamedTuple):
@@ -36,6 +39,16 @@ class _Metric(NamedTuple):
     parameters: tuple[_Parameter, ...] = ()
     examples: tuple[str, ...] = ("",)
     n_required: int = 1
+
+
+class _TopScorer(_Scorer):
+    """A scorer of the positive class that the estimator has, unless it was given one."""
+
+    def _score(self, method_caller, estimator, X, y_true, **kwargs):
+        label = self._kwargs.get("pos_label", stated_pos_label(estimator))
+        told = {} if label is None else {"pos_label": label}
+        scorer = _Scorer(self._score_func, self._sign, self._kwargs | told, self._response_method)
+        return scorer._score(method_caller, estimator, X, y_true, **kwargs)
 
 
 _K = (_Parameter("k", check_count),)
@@ -93,8 +106,9 @@ def get_scorer(scoring: str | Callable[..., float], *, pos_label: Any = None):
         ``"partial_auc_{max_fpr}_{min_tpr}"`` (standardised); or the name of one of
         scikit-learn's scorers; or a scorer, which is returned as it is.
     pos_label : int, float, bool or str, default=None
-        Label of the positive class; needed where the labels are neither {0, 1} nor
-        {-1, 1}.  Not for scikit-learn's scorers.
+        Label of the positive class; by default the ``pos_label_`` of the estimator or of the
+        one inside a pipeline or search, else 1 where the labels are {0, 1} or {-1, 1}.  Not
+        for scikit-learn's scorers.
 
     Returns
     -------
@@ -131,9 +145,7 @@ def get_scorer(scoring: str | Callable[..., float], *, pos_label: Any = None):
         values[parameter.name] = value
     if pos_label is not None:
         values["pos_label"] = pos_label
-    return sklearn.metrics.make_scorer(
-        metric.function, response_method=("decision_function", "predict_proba"), **values
-    )
+    return _TopScorer(metric.function, 1, values, RESPONSE_METHODS)
 
 
 def _split(name: str) -> tuple[str, list[str]]:

@@ -13,15 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
+from attop._model import Model, model_of
+from attop._scores import Scores, rounding_of_scores
 from attop._verdict import final_status
 from attop.base import AtTopClassifier
 from attop.kernels.functions import Gram, Kernel
 from attop.model_selection._parameters import with_parameters
-from attop.model_selection._scoring import Metric
+from attop.model_selection._scoring import Decided, Scorer
 from attop.model_selection._shared import SharedFits
 from attop.model_selection._starts import walking_order
 from attop.problem import Problem
-from attop.solvers.solution import Solution, Status
+from attop.solvers.solution import Status
+
+#: Rounding error of single precision, in which a solver may keep its scores, in that of double.
+_SINGLE = 2.0**20
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -34,11 +39,12 @@ class Candidate(NamedTuple):
 
 
 class FoldFit(NamedTuple):
-    """One fit of a search, judged on the samples left out."""
+    """One fit of a search, judged on the samples left out; `tied` where they all score alike."""
 
     candidate: int
     fold: int
     score: float
+    tied: bool
     seconds: float
     gap: float
     status: Status
@@ -47,27 +53,38 @@ class FoldFit(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """Samples, candidates, folds and metric: all that the fits need.
+    """Samples, candidates, folds and scorer: all that the fits need.
 
     Attributes
     ----------
     X : ndarray or CSR matrix
         All samples, or their kernel matrix.
-    positive : ndarray of bool
-        Which are positive.
+    y : ndarray
+        Their labels.
+    classes : ndarray of shape (2,)
+        The labels there are, sorted.
+    pos_label : label
+        The positive one.
     candidates : list of Candidate
         What to fit.
     folds : list of (train, test)
         Rows to fit on and rows to judge by.
-    metric : callable
+    scorer : callable
         The judge.
     """
 
     X: Any
-    positive: NDArray[np.bool_]
+    y: NDArray[Any]
+    classes: NDArray[Any]
+    pos_label: Any
     candidates: list[Candidate]
     folds: list[Fold]
-    metric: Metric
+    scorer: Scorer
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Which samples are positive."""
+        return self.y == self.pos_label
 
     def fits(self, n_jobs: int | None) -> Iterator[FoldFit]:
         """All fits, as they are finished, in as many processes as asked."""
@@ -132,20 +149,34 @@ class Stores:
         began = time.perf_counter()
         solution = shared.solve(model, problem)
         seconds = time.perf_counter() - began
-        coefficients = objectives.signed_coefficients(problem, solution.alpha, solution.beta)
-        status = final_status(shared.gram, solution, np.flatnonzero(coefficients), model.tol)
-        score = self._score(problem, solution, self.task.folds[fold][1])
-        columns = int(solution.stats["columns"])
-        return FoldFit(i, fold, score, seconds, solution.certificate.gap, status, columns)
+        found = model_of(problem, solution, model.tol)
+        status = final_status(shared.gram, found.solution, found.support, model.tol)
+        test = self.task.folds[fold][1]
+        scores = _top_scores(shared.gram, problem, found, test)
+        tied, score = bool(np.ptp(scores) == 0.0), self._score(scores, test)
+        gap, columns = found.solution.certificate.gap, int(solution.stats["columns"])
+        return FoldFit(i, fold, score, tied, seconds, gap, status, columns)
 
-    def _score(self, problem: Problem, solution: Solution, test: NDArray[np.intp]) -> float:
-        """The metric on the rows `test`, whose scores the solver has kept along the way."""
-        assert solution.scores is not None  # the exact solver always has them
-        decision = solution.scores[test] - objectives.threshold(problem, solution.scores)
-        # Metrics at the top count ties as hits: equal scores would beat every real model.
-        if solution.certificate.w_norm2 <= 0.0 or np.ptp(decision) == 0.0:
-            return np.nan
-        return self.task.metric(self.task.positive[test], decision)
+    def _score(self, scores: NDArray[np.float64], test: NDArray[np.intp]) -> float:
+        """What the scorer says of the rows `test`."""
+        judged = Decided(scores, self.task.classes, self.task.pos_label)
+        return judged.score_by(self.task.scorer, self.task.y[test])
+
+
+def _top_scores(
+    gram: Gram, problem: Problem, model: Model, test: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Scores less threshold of the rows `test`, as the fitted model has them."""
+    solution, support, coefficients = model
+    assert solution.scores is not None  # the exact solver always has them
+    rounding = rounding_of_scores(gram, support, coefficients)
+    kept = solution.scores[test]
+    if len(support) and np.ptp(kept) > _SINGLE * rounding:
+        return kept - (objectives.threshold(problem, solution.scores) - rounding)
+    # What the solver has kept may be off by more than the scores differ.
+    exact = Scores(gram, support, coefficients)
+    exact.compute(test)
+    return exact.values[test] - (solution.certificate.threshold - rounding)
 
 
 def _fits_of(task: Task, folds: NDArray[np.intp]) -> list[FoldFit]:

@@ -1,4 +1,4 @@
-"""Metrics of scores that are already there, by the name of any scorer."""
+"""Scorers of scores that are already there, by their name or from any metric."""
 
 from __future__ import annotations
 
@@ -10,57 +10,51 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics._scorer import _BaseScorer
 
+from attop._labels import TopScoreMixin
 from attop.metrics import get_scorer
 
-#: From which samples are positive and their decision values to a number, larger is better.
-Metric = Callable[[NDArray[np.bool_], NDArray[np.float64]], float]
+#: From a classifier, samples and labels to a number, larger is better.
+Scorer = Callable[[Any, Any, NDArray[Any]], float]
 
 
-class Decided(ClassifierMixin, BaseEstimator):
-    """A classifier of samples whose decision values are known: what scorers want to see."""
+class Decided(TopScoreMixin, ClassifierMixin, BaseEstimator):
+    """A classifier of samples whose scores are known: what scorers want to see."""
 
-    def __init__(self, decision) -> None:
-        self.decision = decision
-        self.classes_ = np.array([0, 1])
+    def __init__(self, scores, classes, pos_label) -> None:
+        self.scores = scores
+        self.classes = self.classes_ = classes
+        self.pos_label = self.pos_label_ = pos_label
 
-    def decision_function(self, X):
-        """The known values, whatever `X` is."""
-        return self.decision
+    def top_score(self, X):
+        """The known scores, whatever `X` is."""
+        return self.scores
 
-    def predict(self, X):
-        """1 where they are not negative."""
-        return (self.decision >= 0.0).astype(int)
+    def score_by(self, scorer: Scorer, y: NDArray[Any]) -> float:
+        """What `scorer` says of the samples, whose labels are `y`."""
+        return float(scorer(self, np.zeros((len(y), 1)), y))
 
 
-def metric_of(scoring: Any) -> Metric:
-    """The metric that `scoring` stands for, on labels 0 and 1 of which 1 is positive."""
+def scorer_of(scoring: Any) -> Scorer:
+    """The scorer that `scoring` stands for: a name, a scorer or a metric."""
     if isinstance(scoring, str):
-        scorer = get_scorer(scoring)
-    elif isinstance(scoring, _BaseScorer):
-        scorer = scoring
-    elif callable(scoring):
-        return _FunctionMetric(scoring)
-    else:
-        raise ValueError(
-            "The 'scoring' parameter of AtTopCV must be the name of a scorer, a scorer made by "
-            f"make_scorer, or a function of (y_true, y_score). Got {scoring!r} instead."
-        )
-    return _ScorerMetric(scorer)
+        return get_scorer(scoring)
+    if isinstance(scoring, _BaseScorer):
+        return scoring
+    if callable(scoring):
+        return _MetricScorer(scoring)
+    raise ValueError(
+        "The 'scoring' parameter of AtTopCV must be the name of a scorer, a scorer made by "
+        f"make_scorer, or a function of (y_true, y_score). Got {scoring!r} instead."
+    )
 
 
-# Classes rather than closures, which processes could not send to each other.
-class _ScorerMetric:
-    def __init__(self, scorer: Callable[..., float]) -> None:
-        self.scorer = scorer
+# A class rather than a closure, which processes could not send to each other.
+class _MetricScorer:
+    """A function of labels, 1 for positive and 0 otherwise, and scores."""
 
-    def __call__(self, positive, decision) -> float:
-        samples = np.zeros((len(decision), 1))
-        return float(self.scorer(Decided(decision), samples, positive.astype(int)))
+    def __init__(self, metric: Callable[..., float]) -> None:
+        self.metric = metric
 
-
-class _FunctionMetric:
-    def __init__(self, function: Callable[..., float]) -> None:
-        self.function = function
-
-    def __call__(self, positive, decision) -> float:
-        return float(self.function(positive.astype(int), decision))
+    def __call__(self, estimator, X, y) -> float:
+        positive = np.asarray(y) == estimator.pos_label_
+        return float(self.metric(positive.astype(int), estimator.top_score(X)))

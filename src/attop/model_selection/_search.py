@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv
-from sklearn.utils import get_tags
+from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from attop._labels import TopScoreMixin, stated_pos_label
 from attop._verdict import warn_of_status, warn_of_zero
 from attop.base import AtTopClassifier
 from attop.model_selection._folds import Candidate, Fold, FoldFit, Stores, Task
@@ -28,14 +29,14 @@ from attop.model_selection._parameters import (
     with_parameters,
 )
 from attop.model_selection._results import results_table
-from attop.model_selection._scoring import metric_of
+from attop.model_selection._scoring import scorer_of
 from attop.solvers.solution import Status
 
 #: What is searched where nothing else is asked for.
 DEFAULT_GRID = {LAMBDA: (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)}
 
 
-class AtTopCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Choice of parameters and formulation by cross-validation with shared work.
 
     Each kernel column is computed once for all samples and serves every fit: all values of
@@ -57,7 +58,8 @@ class AtTopCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     scoring : str or callable, default="tpr_at_fpr_0.05"
         A name that `attop.metrics.get_scorer` knows; a scorer that uses decision values or
         predictions; or a function of labels (1 for positive, 0 otherwise) and scores.
-        Larger is better.
+        Larger is better.  Who is positive is for a scorer to know, as in `GridSearchCV`:
+        those of this library ask the estimator.
     refit : bool, default=True
         Whether to fit the best candidate on all samples.
     n_jobs : int, default=None
@@ -87,7 +89,7 @@ class AtTopCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     n_splits_ : int
         Number of folds.
     classes_ : ndarray of shape (2,)
-        The labels, in order.
+        The labels, sorted.
     pos_label_ : label
         The positive one.
     n_features_in_ : int
@@ -100,8 +102,9 @@ class AtTopCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ``gamma="scale"`` is computed once, from all samples, so that folds share the kernel;
     a plain loop over the folds would compute it from the training samples of each.
 
-    A model that gives all samples the same score says nothing, but would win by any metric
-    that counts ties as hits: its score is NaN, which ranks last.
+    A model that gives all samples the same score is judged as any other, as `GridSearchCV`
+    would.  A metric that counts ties as hits, such as TPR@FPR, then takes it for perfect; the
+    search warns where such a model wins.  ROC AUC, for one, gives it 1/2.
 
     Examples
     --------
@@ -154,31 +157,33 @@ class AtTopCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         candidates = self._candidates()
-        metric = metric_of(self.scoring)
+        scorer = scorer_of(self.scoring)
         reader, data, positive = self._read(X, y)
         folds = self._folds(data, y, positive, groups)
-        task = Task(data, positive, candidates, folds, metric)
+        labels = reader.classes_, reader.pos_label_
+        task = Task(data, column_or_1d(y), *labels, candidates, folds, scorer)
         with Stores(task) as stores:
             fits = self._run(task, stores)
             results = results_table(candidates, fits, len(folds))
             best = int(np.argmin(results["rank_test_score"]))
             best_estimator = self._refit(task, stores, best, X, y) if self.refit else None
         self._keep(reader, results, best, best_estimator)
-        _warn_of_search(results, fits)
+        _warn_of_search(best, fits)
         return self
 
-    def decision_function(self, X) -> NDArray[np.float64]:
-        """Score less threshold of the best model."""
-        return self._best().decision_function(X)
+    @property
+    def pos_label(self) -> Any:
+        """The positive class that the estimators name; None if none does."""
+        stated = map(stated_pos_label, self._estimators())
+        return next((label for label in stated if label is not None), None)
 
-    def predict(self, X) -> NDArray[Any]:
-        """Labels by the best model."""
-        return self._best().predict(X)
+    def top_score(self, X) -> NDArray[np.float64]:
+        """Score less threshold of the best model, high for the positive class."""
+        return self._best().top_score(X)
 
     def score(self, X, y) -> float:
         """The metric of the search, at the best model."""
-        decision = self.decision_function(X)
-        return metric_of(self.scoring)(np.asarray(y) == self.pos_label_, decision)
+        return scorer_of(self.scoring)(self, X, y)
 
     def _estimators(self) -> list[AtTopClassifier]:
         several = isinstance(self.estimator, list | tuple)
@@ -304,7 +309,7 @@ class AtTopCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _warn_of_search(results: dict[str, Any], fits: list[FoldFit]) -> None:
+def _warn_of_search(best: int, fits: list[FoldFit]) -> None:
     missed = [fit for fit in fits if fit.status is not Status.CONVERGED]
     if missed:
         warnings.warn(
@@ -313,10 +318,12 @@ def _warn_of_search(results: dict[str, Any], fits: list[FoldFit]) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
-    if not np.isfinite(results["mean_test_score"][int(np.argmin(results["rank_test_score"]))]):
+    n_tied = sum(fit.tied for fit in fits if fit.candidate == best)
+    if n_tied:
         warnings.warn(
-            "Every candidate of AtTopCV gave the same score to all samples in some fold: there "
-            "is nothing to choose by. Try a larger C (a smaller lambda), K or tau.",
+            f"The best candidate of AtTopCV gave the same score to all samples left out, in "
+            f"{n_tied} of its fits: metrics that count ties as hits take that for perfect. Try a "
+            'larger C (a smaller lambda), K or tau, or a metric that does not, such as "roc_auc".',
             UserWarning,
             stacklevel=3,
         )

@@ -37,7 +37,7 @@ def new_or_given_ax(ax: Any, figsize: tuple[float, float]):
 def estimator_scores(estimator, X, pos_label: Any, owner: str) -> tuple[Response, Any]:
     """Scores of the positive class with the estimator's threshold, and that class.
 
-    Without `pos_label` it is ``classes_[1]``.
+    Without `pos_label` it is the one of the estimator, or ``classes_[1]``.
     """
     if not hasattr(estimator, "classes_") or not any(
         hasattr(estimator, method) for method in RESPONSE_METHODS
@@ -47,7 +47,7 @@ def estimator_scores(estimator, X, pos_label: Any, owner: str) -> tuple[Response
             f"{owner} needs a binary classifier with decision_function or predict_proba. "
             f"Got {estimator!r} instead."
         )
-    pos_label = positive_class(estimator.classes_, pos_label, owner)
+    pos_label = positive_class(estimator, estimator.classes_, pos_label, owner)
     return positive_scores(estimator, X, pos_label), pos_label
 
 

@@ -115,7 +115,8 @@ class TopROCDisplay:
             Where to mark the operating point: where ``estimator.predict`` is, at
             scores of at least this number, or not at all.
         pos_label : int, float, bool or str, default=None
-            Label of the positive class, ``estimator.classes_[1]`` by default.
+            Label of the positive class; by default the ``pos_label`` of `estimator` or of the
+            one inside a pipeline or search, else ``estimator.classes_[1]``.
         name : str, default=None
             Name in the legend, the class of `estimator` by default.
         ax : matplotlib Axes, default=None

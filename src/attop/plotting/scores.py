@@ -91,7 +91,8 @@ class ScoreDistributionDisplay:
             Threshold to draw; ``"auto"`` is that of the estimator, 0 for
             ``decision_function`` and 0.5 for ``predict_proba``.
         pos_label : int, float, bool or str, default=None
-            Label of the positive class, ``estimator.classes_[1]`` by default.
+            Label of the positive class; by default the ``pos_label`` of `estimator` or of the
+            one inside a pipeline or search, else ``estimator.classes_[1]``.
         name : str, default=None
             Title, the class of `estimator` by default.
         ax : matplotlib Axes, default=None
