@@ -73,11 +73,13 @@ def solve(
     limits = Limits(max_iter, max_time)
     options = {"tol": tol, "limits": limits, "random_state": random_state, "verbose": verbose}
     if columns is not None:
-        return _solve(problem, gram, columns, start=start, all_scores=True, **options)
-    with open_columns(gram, tol, cache_bytes) as store:
-        solution = _solve(problem, gram, store, start=start, **options)
-        precise = store.precision <= DOUBLE
-    if solution.status is not Status.PRECISION or precise:
+        solution = _solve(problem, gram, columns, start=start, all_scores=True, **options)
+        precise = columns.precision <= DOUBLE
+    else:
+        with open_columns(gram, tol, cache_bytes) as store:
+            solution = _solve(problem, gram, store, start=start, **options)
+            precise = store.precision <= DOUBLE
+    if precise or solution.status not in (Status.PRECISION, Status.STALLED):
         return solution
     # From here on single precision does not see the way.
     with open_columns(gram, 0.0, cache_bytes) as store:
@@ -152,7 +154,11 @@ def _certified(
         solver.active = None  # its columns make room for the scores
         certificate = _certificate(solver, gram)
         solver.counts["seconds_certificate"] += time.perf_counter() - began
-        if certificate.certifies(tol) and status not in (Status.INTERRUPTED, Status.UNBOUNDED):
+        if certificate.certifies(tol) and status not in (
+            Status.INTERRUPTED,
+            Status.UNBOUNDED,
+            Status.NOT_PSD,
+        ):
             return certificate, Status.CONVERGED
         if status not in (Status.CONVERGED, Status.STALLED) or attempt == 3:
             break

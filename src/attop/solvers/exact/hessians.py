@@ -16,9 +16,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.utils import gen_batches
 
+#: Ridges that are tried, relative to the largest entry of the diagonal.
+RIDGES = (1e-14, 1e-12, 1e-10, 1e-8)
 #: Rows of the features that are multiplied at once.
 _ROWS = 2048
 
@@ -79,9 +81,26 @@ class DenseHessian:
         if added.pull:
             outer = np.outer(added.direction, added.direction)
             matrix[np.ix_(betas, betas)] -= added.pull * outer
-        matrix[every, every] += 1e-14 * np.max(np.abs(np.diag(matrix)))
-        factor = cho_factor(matrix, lower=True, check_finite=False, overwrite_a=True)
+        factor = _factor(matrix)
         return lambda right: cho_solve(factor, right, check_finite=False)
+
+
+def _factor(matrix: Array):
+    """Cholesky factor of a matrix, with as much of a ridge as it takes.
+
+    The matrix may lack definiteness by the rounding of a kernel that came in single precision.
+    A step of the method from there is as good as any: it is judged by what it gains.
+    """
+    largest, every = float(np.max(np.abs(np.diag(matrix)))), np.arange(len(matrix))
+    added = 0.0
+    for ridge in RIDGES:
+        matrix[every, every] += ridge * largest - added
+        added = ridge * largest
+        try:
+            return cho_factor(matrix, lower=True, check_finite=False)
+        except LinAlgError:
+            continue
+    raise LinAlgError("The quadratic form of the subproblem is not positive definite.")
 
 
 class LowRankHessian:
@@ -136,7 +155,7 @@ class LowRankHessian:
         alone = diagonal[added.betas]
         if self.of_cap is not None:
             diagonal[added.betas] += added.below
-        factor = cho_factor(self._inner(diagonal), lower=True, check_finite=False)
+        factor = _factor(self._inner(diagonal))
 
         def solve(right: Array) -> Array:
             direct = (right.T / diagonal).T

@@ -35,6 +35,10 @@ ROUGHLY, FIRST, FURTHER = 1e-2, 1e-3, 0.03
 ACCURATELY = 1e-3
 #: The active part is expected to have so many times the support vectors of the subsample.
 GROWTH = 5
+#: A fit ends where so many rounds have brought less than this share of what is missing.
+WINDOW, HARDLY = 50, 1e-3
+#: Dual values so many times the primal one of zero are no rounding: the kernel is indefinite.
+TOO_MUCH = 1.01
 #: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
 DIVERGED = 1e9
 
@@ -55,6 +59,26 @@ class Limits:
         if self.max_time is not None and self.recorder.elapsed >= self.max_time:
             return Status.MAX_TIME
         return None
+
+
+@dataclass
+class Progress:
+    """Notices that the end is not getting any nearer, however long one waits."""
+
+    looks: int = 0
+    primal: float = np.inf
+    dual: float = -np.inf
+
+    def ended(self, primal: float, dual: float) -> bool:
+        """Whether the last rounds have brought next to nothing of what is missing."""
+        self.looks += 1
+        least = min(primal, self.primal)
+        if self.looks % WINDOW:
+            self.primal = least
+            return False
+        gained = (dual - self.dual) + (self.primal - least)
+        self.primal, self.dual = least, max(dual, self.dual)
+        return bool(gained < HARDLY * (least - dual))
 
 
 class Rounds:
@@ -148,6 +172,9 @@ class Rounds:
         """Rounds until the relative gap is at most `tol`."""
         idle = 0
         best_dual = -np.inf
+        progress = Progress()
+        # No dual value exceeds any primal one, unless |w|^2 can be negative.
+        limit = TOO_MUCH * objectives.zero_value(self.state.problem)
         hard_margin = not np.isfinite(self.state.problem.C)
         try:
             while True:
@@ -159,12 +186,14 @@ class Rounds:
                     return Status.CONVERGED
                 if hard_margin and self._diverged():
                     return Status.UNBOUNDED
+                if dual > limit:
+                    return Status.NOT_PSD
                 status = self.limits.reached()
                 if status is not None:
                     return status
                 idle = 0 if dual - best_dual > 1e-12 * abs(dual) else idle + 1
                 best_dual = max(dual, best_dual)
-                if idle >= 5:
+                if idle >= 5 or progress.ended(primal, dual):
                     return Status.STALLED
                 self._advance(idle, tol, min(gap, 1.0))
         except KeyboardInterrupt:
