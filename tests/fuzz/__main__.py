@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 
-from .problems import make_case
+from .problems import make_case, size_of
 from .runs import verdicts
 from .verdicts import DOUBTFUL, FATAL, FINE, Result
 
@@ -18,7 +18,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="first seed")
     parser.add_argument("--cases", type=int, default=1000, help="how many")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for a small case")
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="seconds of the processor, small case"
+    )
+    parser.add_argument("--least", type=int, default=0, help="only of so many samples and more")
     parser.add_argument("--one", action="store_true", help="this seed only, in words")
     options = parser.parse_args()
     if options.one:
@@ -27,12 +30,13 @@ def main() -> int:
         print(f"  {result}" + (f"\n  {result.noise}" if result.noise else ""))
         return int(result.verdict in FATAL)
     seeds = range(options.seed, options.seed + options.cases)
+    seeds = [seed for seed in seeds if size_of(seed) >= options.least]
     results = _run(seeds, options.jobs, options.limit)
     _summary(results)
     return int(any(result.verdict in FATAL for result in results))
 
 
-def _run(seeds: range, jobs: int, limit: float) -> list[Result]:
+def _run(seeds: list[int], jobs: int, limit: float) -> list[Result]:
     """All verdicts; those that need a look are shown as they come."""
     results: list[Result] = []
     began = shown = time.monotonic()
@@ -40,11 +44,17 @@ def _run(seeds: range, jobs: int, limit: float) -> list[Result]:
         for result in verdicts(seeds, jobs, limit):
             results.append(result)
             if result.verdict not in FINE:
-                print(f"seed {result.seed:<8d} {result.kind}, {result.formulation}: {result}", flush=True)
+                print(
+                    f"seed {result.seed:<8d} {result.kind}, {result.formulation}: {result}",
+                    flush=True,
+                )
             if time.monotonic() - shown > 10.0:
                 shown = time.monotonic()
                 bad = sum(result.verdict in FATAL for result in results)
-                print(f"... {len(results)} of {len(seeds)} in {shown - began:.0f} s, {bad} bad", flush=True)
+                print(
+                    f"... {len(results)} of {len(seeds)} in {shown - began:.0f} s, {bad} bad",
+                    flush=True,
+                )
     except KeyboardInterrupt:
         print("Interrupted.")
     print(f"\n{len(results)} cases in {time.monotonic() - began:.0f} s")
@@ -62,7 +72,7 @@ def _summary(results: list[Result]) -> None:
     if solvable:
         share = sum(result.status == "CONVERGED" for result in solvable) / len(solvable)
         print(f"Converged, of {len(solvable)} definite problems of the exact solver: {share:.2%}")
-    _counts("Not converged", (r.status for r in solvable if r.status != "CONVERGED"))
+    _counts("Not converged", (r.status or r.verdict for r in solvable if r.status != "CONVERGED"))
     _counts("Refused", (r.text for r in results if r.verdict == "refused"))
     _counts("Warnings of others", (r.noise for r in results if r.noise))
     slowest = sorted(results, key=lambda result: -result.seconds)[:5]

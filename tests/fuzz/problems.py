@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .clouds import a_cloud
+from .clouds import LARGE, a_cloud
 from .referee import Function, Task, gram
 
 #: Sizes and their shares: columns are in single precision above 2,048 samples, and fits of
 #: 4,096 and more begin with a subsample and work on active parts.
-SIZES = ((4, 60, 0.46), (60, 300, 0.443), (300, 2048, 0.07), (2049, 4095, 0.012), (4096, 6000, 0.015))
+SIZES = (
+    (4, 60, 0.46),
+    (60, 300, 0.443),
+    (300, 2048, 0.07),
+    (2049, 4095, 0.012),
+    (4096, 6000, 0.015),
+)
 FORMULATIONS = ("TopPush", "TopPushK", "TauFPL", "TopMeanK", "PatMat", "PatMatNP")
 #: The dual of these has no more rows than so for a referee of long doubles, or a full matrix.
 MODERATE = 300
@@ -54,7 +60,7 @@ def make_case(seed: int) -> Case:
     rng = np.random.default_rng(seed)
     n = _draw_size(rng)
     positive = _labels(rng, n)
-    d = _log_integer(rng, 1, 60 if n <= 2048 else 20)
+    d = _log_integer(rng, 1, 60 if n <= LARGE else 12)
     kind, samples, words = a_cloud(rng, positive, d)
     formulation = str(rng.choice(FORMULATIONS))
     parameters = {**_own(rng, formulation, positive), **_common(rng, n, d), "random_state": seed}
@@ -86,7 +92,7 @@ def _log_integer(rng, low: int, high: int) -> int:
 
 def _labels(rng, n: int) -> np.ndarray:
     """Which samples are positive: one, all but one, or any share."""
-    draw = rng.random()
+    draw = rng.random() if n <= LARGE else 1.0
     count = 1 if draw < 0.08 else n - 1 if draw < 0.14 else round(n * rng.uniform(0.02, 0.7))
     positive = np.zeros(n, dtype=bool)
     positive[rng.choice(n, min(n - 1, max(1, count)), replace=False)] = True
@@ -117,9 +123,10 @@ def _own_of(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def _common(rng, n: int, d: int) -> dict[str, Any]:
     """The parameters that all formulations share."""
-    most = 6 if n <= MODERATE else 4 if n <= 2048 else 1  # of hard fits there are few large
+    # Large fits that end at once show nothing, and hard ones take minutes.
+    least, most = (-4, 6) if n <= MODERATE else (-4, 4) if n <= LARGE else (-2, 1)
     kernels = ["rbf", "linear", "laplacian", "poly", "sigmoid", "precomputed"]
-    shares = [0.55, 0.2, 0.07, 0.05, 0.03, 0.1] if n <= MODERATE else [0.75, 0.2, 0.05, 0, 0, 0]
+    shares = [0.55, 0.2, 0.07, 0.05, 0.03, 0.1] if n <= MODERATE else [0.8, 0.15, 0.05, 0, 0, 0]
     kernel = str(rng.choice(kernels, p=shares))
     draw, solver = rng.random(), "exact"
     if kernel == "linear" and draw < 0.25:
@@ -127,12 +134,14 @@ def _common(rng, n: int, d: int) -> dict[str, Any]:
     elif n <= MODERATE and draw > 0.92:
         solver = "pairwise"
     parameters = {
-        "C": float(np.inf if rng.random() < 0.07 else 10.0 ** rng.uniform(-4, most)),
+        "C": float(np.inf if rng.random() < 0.07 else 10.0 ** rng.uniform(least, most)),
         "surrogate": str(rng.choice(["hinge", "quadratic_hinge"])),
         "kernel": kernel,
-        "gamma": _gamma(rng, d),
+        "gamma": _gamma(rng, n, d),
         "solver": solver,
-        "tol": 1e-4 if rng.random() < 0.4 else float(10.0 ** rng.uniform(-6, -2)),
+        "tol": 1e-4
+        if rng.random() < (0.4 if n <= LARGE else 0.8)
+        else float(10.0 ** rng.uniform(-6, -2)),
     }
     if kernel == "poly":
         parameters |= {"degree": int(rng.integers(1, 5)), "coef0": float(rng.choice([0.0, 1.0]))}
@@ -141,7 +150,9 @@ def _common(rng, n: int, d: int) -> dict[str, Any]:
     return parameters
 
 
-def _gamma(rng, d: int) -> str | float:
+def _gamma(rng, n: int, d: int) -> str | float:
+    if n > LARGE and rng.random() < 0.5:
+        return 1.0 / d  # that of ordinary features; "scale" follows the uneven ones
     draw = rng.random()
     if draw < 0.45:
         return "scale" if draw < 0.33 else "auto"
@@ -165,7 +176,9 @@ def _kernel(rng, X, parameters: dict[str, Any]) -> tuple[Any, Function, bool, st
     if function.name != "precomputed":
         return X, function, function.name != "sigmoid", ""
     parameters.pop("gamma")
-    base = Function.of(X, **{**parameters, "kernel": rng.choice(["linear", "rbf"]), "gamma": "scale"})
+    base = Function.of(
+        X, **{**parameters, "kernel": rng.choice(["linear", "rbf"]), "gamma": "scale"}
+    )
     K = gram(base, X).astype(np.float64)
     how = str(rng.choice(["float64", "float32", "disturbed"]))
     if how == "float32":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -15,10 +16,12 @@ from .verdicts import Result
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would inherit threads of BLAS
 #: A worker that has to compile everything first takes minutes for its first case.
 _SECONDS_TO_BEGIN = 900.0
+#: Where the processor is shared, or waited for in vain, a case ends after this many limits.
+_PATIENCE = 10.0
 
 
 def limit_of(seed: int, seconds: float) -> float:
-    """Seconds that a case may take; large ones more."""
+    """Seconds of the processor that a case may take; large ones more."""
     return seconds * (1.0 + size_of(seed) / 2000)
 
 
@@ -38,8 +41,9 @@ class Worker:
 
     def begin(self, seed: int, seconds: float) -> None:
         """Judge the case of this seed."""
-        self.seed, self.ends = seed, time.monotonic() + limit_of(seed, seconds)
-        self.connection.send(seed)
+        limit = limit_of(seed, seconds)
+        self.seed, self.ends = seed, time.monotonic() + _PATIENCE * limit
+        self.connection.send((seed, limit))
 
     def answer(self) -> Result | None:
         """The verdict that has arrived; None for the word that the worker is ready."""
@@ -47,7 +51,10 @@ class Worker:
             result, self.ready = self.connection.recv(), True
         except (EOFError, ConnectionError):
             self.process.join()
-            result = _without_verdict(self.seed, "crash", f"exit code {self.process.exitcode}")
+            code = self.process.exitcode
+            result = _without_verdict(self.seed, "crash", f"exit code {code}")
+            if code == -getattr(signal, "SIGPROF", 0):
+                result = replace(result, verdict="hang", text="not ended in time")
         self.seed = None
         return result
 
@@ -113,15 +120,21 @@ def _work(connection: Connection) -> None:
     _warm_up()
     connection.send(None)
     while True:
-        seed = connection.recv()
-        began = time.perf_counter()
+        seed, limit = connection.recv()
+        _die_after(limit)
         try:
             result = verdict_on(seed)
         except Exception as error:  # of the fuzzer itself
             result = _without_verdict(seed, "crash", f"in the fuzzer: {error!r}")
-        if result.seconds == 0.0:
-            result = replace(result, seconds=time.perf_counter() - began)
+        _die_after(0.0)
         connection.send(result)
+
+
+def _die_after(seconds: float) -> None:
+    """End this process after so much time of the processor, even in compiled code; 0 never."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)  # a handler in Python might never run
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _warm_up() -> None:
