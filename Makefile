@@ -7,7 +7,7 @@ INSTALLED_BENCH := $(VENV)/.installed-bench
 INSTALLED_DOCS := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help install test lint types unit format demo bench docs clean
+.PHONY: help install test lint types unit fuzz format demo bench docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -25,6 +25,12 @@ types: $(INSTALLED)  ## Check types
 
 unit: $(INSTALLED)  ## Run the tests
 	$(BIN)/pytest
+
+N ?= 10000
+SEED ?= 0
+JOBS ?= 2
+fuzz: $(INSTALLED)  ## Judge fits of random and hostile problems; N=10000, SEED=0, JOBS=2
+	$(BIN)/python -m tests.fuzz --cases $(N) --seed $(SEED) --jobs $(JOBS)
 
 format: $(INSTALLED)  ## Format the code and apply safe fixes
 	$(BIN)/ruff check --fix

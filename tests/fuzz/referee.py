@@ -1,0 +1,232 @@
+"""What a model is worth, from definitions alone; nothing here comes from the package.
+
+Distances are made of differences of samples, inner products and sums are in long double,
+thresholds are found by sorting or bisection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+LONG = np.longdouble
+#: A sum of products of doubles is known up to so much of the sum of their sizes.
+ROUNDING = 2.0**-50
+_BLOCK = 500
+
+
+@dataclass(frozen=True)
+class Function:
+    """A kernel function, with its parameters as numbers."""
+
+    name: str
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 0.0
+
+    @classmethod
+    def of(cls, X, kernel="rbf", gamma="scale", degree=3, coef0=0.0, **_others: Any) -> Function:
+        """The one that an estimator with these parameters is to use for the samples `X`."""
+        if kernel == "precomputed":
+            return cls("precomputed")
+        if gamma == "auto":
+            gamma = 1.0 / X.shape[1]
+        elif gamma == "scale":
+            variance = float(np.var(dense(X).astype(LONG)))
+            gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+        return cls(str(kernel), float(gamma), degree, coef0)
+
+    def __call__(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Entries for dense samples of doubles."""
+        if self.name == "rbf":
+            return np.exp(-self.gamma * cdist(X, Y, "sqeuclidean"))
+        if self.name == "laplacian":
+            return np.exp(-self.gamma * cdist(X, Y, "cityblock"))
+        products = X.astype(LONG) @ Y.astype(LONG).T
+        if self.name == "linear":
+            return products
+        inner = self.gamma * products + self.coef0
+        return inner**self.degree if self.name == "poly" else np.tanh(inner)
+
+
+def dense(X) -> np.ndarray:
+    """The samples as doubles."""
+    return (X.toarray() if sp.issparse(X) else np.asarray(X)).astype(np.float64)
+
+
+def gram(function: Function, X) -> np.ndarray:
+    """The kernel matrix."""
+    X = dense(X)
+    return X if function.name == "precomputed" else function(X, X)
+
+
+def scores_of(function: Function, X, rows, coefficients) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of all samples, and for each the sum of the sizes of its terms."""
+    X, a = dense(X), np.asarray(coefficients, dtype=LONG)
+    if function.name == "linear":  # by the weights, which is as exact and takes less
+        w = a @ X[rows].astype(LONG)
+        return X.astype(LONG) @ w, np.abs(X) @ (np.abs(a) @ np.abs(X[rows])).astype(float)
+    scores, sizes = np.zeros(len(X), dtype=LONG), np.zeros(len(X))
+    for i in range(0, len(X), _BLOCK):
+        part = slice(i, i + _BLOCK)
+        if function.name == "precomputed":
+            entries = X[part][:, rows]
+            largest = np.abs(entries)
+        else:
+            entries = largest = function(X[part], X[rows])
+        if function.name in ("poly", "sigmoid"):  # whose inner products may cancel
+            largest = np.abs(function(np.abs(X[part]), np.abs(X[rows])))
+        # Long where it costs little: entries of kernels of distances are good to a double.
+        weights = a if entries.dtype == LONG else a.astype(np.float64)
+        scores[part] = entries @ weights
+        sizes[part] = (largest @ np.abs(weights)).astype(float)
+    return scores, sizes
+
+
+@dataclass(frozen=True)
+class Task:
+    """The mathematical problem, apart from the kernel."""
+
+    formulation: str
+    positive: np.ndarray
+    C: float
+    surrogate: str
+    K: int = 0
+    tau: float = 0.0
+    theta: float = 1.0
+
+    @property
+    def competing(self) -> np.ndarray:
+        everyone = self.formulation in ("TopMeanK", "PatMat")
+        return np.ones_like(self.positive) if everyone else ~self.positive
+
+    @property
+    def is_quantile(self) -> bool:
+        return self.formulation in ("PatMat", "PatMatNP")
+
+    @property
+    def top(self) -> int:
+        """How many of the largest scores make the threshold."""
+        if self.formulation in ("TauFPL", "TopMeanK"):
+            return max(1, round(int(np.sum(self.competing)) * self.tau))
+        return self.K if self.formulation == "TopPushK" else 1
+
+    def loss(self, x):
+        """The surrogate at `x`."""
+        hinge = np.maximum(0.0, 1.0 + x)
+        return hinge**2 if self.surrogate == "quadratic_hinge" else hinge
+
+    def threshold(self, competitors: np.ndarray):
+        """The threshold at scores of the competitors."""
+        if not self.is_quantile:
+            return np.mean(np.sort(competitors)[-self.top :])
+        total = LONG(len(competitors) * self.tau)
+        highest = np.max(competitors) + LONG(1.0) / self.theta  # where the sum is 0
+        root = np.sqrt(total) if self.surrogate == "quadratic_hinge" else total
+        low, high = highest - root / self.theta, highest  # the largest term alone is enough
+        while low < (middle := (low + high) / 2) < high:
+            if np.sum(self.loss(self.theta * (competitors - middle))) >= total:
+                low = middle
+            else:
+                high = middle
+        return high
+
+
+class Judgement(NamedTuple):
+    """Values of a dual point and of its model.  `rounding` is what float64 makes of the gap."""
+
+    primal: float
+    dual: float
+    gap: float
+    threshold: float
+    infeasibility: float
+    rounding: float
+    scores: np.ndarray
+    sizes: np.ndarray
+
+
+def judge(task: Task, function: Function, X, alpha, beta) -> Judgement:
+    """Primal and dual value, feasibility and gap of a dual point."""
+    alpha, beta = np.asarray(alpha, dtype=LONG), np.asarray(beta, dtype=LONG)
+    a = np.zeros(len(task.positive), dtype=LONG)
+    a[task.positive] += alpha
+    a[task.competing] -= beta
+    rows = np.flatnonzero(a)
+    scores, sizes = scores_of(function, X, rows, a[rows])
+    norm2 = a[rows] @ scores[rows]
+    t = task.threshold(scores[task.competing])
+    primal, dual = _primal(task, norm2, scores, t), _dual(task, norm2, alpha, beta)
+    scale = max(abs(primal), abs(dual))
+    gap = np.inf if not np.isfinite(scale) else (primal - dual) / scale if scale > 0.0 else 0.0
+    error = 4.0 * ROUNDING * np.max(sizes, initial=0.0) * np.sum(np.abs(a))
+    rounding = float(error / scale) if np.isfinite(scale) and scale > 0.0 else 0.0
+    violation = _infeasibility(task, alpha, beta)
+    return Judgement(
+        float(primal), float(dual), float(gap), float(t), violation, rounding, scores, sizes
+    )
+
+
+def _primal(task: Task, norm2, scores: np.ndarray, t):
+    """Primal value; for ``C = inf`` that of the least multiple of the model that is feasible."""
+    if np.isinf(task.C):
+        multiple = _least_multiple(task, scores)
+        return LONG(0.5) * norm2 * multiple**2 if np.isfinite(multiple) else LONG(np.inf)
+    return LONG(0.5) * norm2 + task.C * np.sum(task.loss(t - scores[task.positive]))
+
+
+def _least_multiple(task: Task, scores: np.ndarray):
+    """The least c for which all losses of the scores times c are 0."""
+    lowest, competitors = np.min(scores[task.positive]), scores[task.competing]
+
+    def margin(c):
+        return c * lowest - task.threshold(c * competitors)
+
+    if not task.is_quantile:
+        return LONG(1.0) / margin(LONG(1.0)) if margin(LONG(1.0)) > 0.0 else np.inf
+    # The margin is concave in c and negative at 0: if it reaches 1, then first between a
+    # point below and the first one above.  Near 1, where an optimum has it, the grid is fine.
+    low, high, before = LONG(0.0), LONG(1.0), -np.inf
+    growth = 1e-7
+    while (now := margin(high)) < 1.0:
+        if now < before or high > 1e12:
+            return np.inf
+        low, before, high, growth = high, now, 1.0 + LONG(growth), 1.3 * growth
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (low, middle) if margin(middle) >= 1.0 else (middle, high)
+    return high
+
+
+def _dual(task: Task, norm2, alpha: np.ndarray, beta: np.ndarray):
+    value = np.sum(alpha) - LONG(0.5) * norm2
+    if task.surrogate == "quadratic_hinge":
+        value -= np.sum(alpha**2) / (4 * LONG(task.C))
+    if task.is_quantile:
+        total, theta = LONG(len(beta) * task.tau), LONG(task.theta)
+        value += np.sum(beta) / theta
+        if task.surrogate == "hinge":
+            value -= total / theta * np.max(beta)
+        else:
+            value -= np.sqrt(total * np.sum(beta**2)) / theta
+    return value
+
+
+def _infeasibility(task: Task, alpha: np.ndarray, beta: np.ndarray) -> float:
+    """The largest violation of a constraint, relative to its terms."""
+    total = max(np.sum(np.abs(alpha)), np.sum(np.abs(beta)))
+    if total == 0.0:
+        return 0.0
+    found = [
+        abs(np.sum(alpha) - np.sum(beta)) / total,
+        -np.min(alpha) / np.max(np.abs(alpha), initial=1e-300),
+        -np.min(beta) / np.max(np.abs(beta), initial=1e-300),
+    ]
+    if task.surrogate == "hinge" and np.isfinite(task.C):
+        found.append(np.max(alpha) / task.C - 1.0)
+    if not task.is_quantile:
+        found.append(np.max(beta) * task.top / total - 1.0)
+    return float(max(0.0, *found))

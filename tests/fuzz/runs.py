@@ -1,0 +1,157 @@
+"""Many cases in worker processes: one that hangs or dies takes only its worker with it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait
+
+from .problems import make_case, size_of
+from .verdicts import Result
+
+_SPAWN = multiprocessing.get_context("spawn")  # a fork would inherit threads of BLAS
+#: A worker that has to compile everything first takes minutes for its first case.
+_SECONDS_TO_BEGIN = 900.0
+#: Where the processor is shared, or waited for in vain, a case ends after this many limits.
+_PATIENCE = 10.0
+
+
+def limit_of(seed: int, seconds: float) -> float:
+    """Seconds of the processor that a case may take; large ones more."""
+    return seconds * (1.0 + size_of(seed) / 2000)
+
+
+class Worker:
+    """A process that judges one case at a time."""
+
+    def __init__(self) -> None:
+        self.connection, theirs = _SPAWN.Pipe()
+        # One thread each, as there is a worker per core.
+        os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+        self.process = _SPAWN.Process(target=_work, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.seed: int | None = None
+        self.ready = False
+        self.ends = time.monotonic() + _SECONDS_TO_BEGIN
+
+    def begin(self, seed: int, seconds: float) -> None:
+        """Judge the case of this seed."""
+        limit = limit_of(seed, seconds)
+        self.seed, self.ends = seed, time.monotonic() + _PATIENCE * limit
+        self.connection.send((seed, limit))
+
+    def answer(self) -> Result | None:
+        """The verdict that has arrived; None for the word that the worker is ready."""
+        try:
+            result, self.ready = self.connection.recv(), True
+        except (EOFError, ConnectionError):
+            self.process.join()
+            code = self.process.exitcode
+            result = _without_verdict(self.seed, "crash", f"exit code {code}")
+            if code == -getattr(signal, "SIGPROF", 0):
+                result = replace(result, verdict="hang", text="not ended in time")
+        self.seed = None
+        return result
+
+    def kill(self) -> Result:
+        """End the process; the verdict on the case that it hangs in."""
+        self.process.kill()
+        self.process.join()
+        return _without_verdict(self.seed, "hang", "not ended in time")
+
+
+def verdicts(seeds: Iterable[int], jobs: int, seconds: float) -> Iterator[Result]:
+    """The verdict on each seed, in the order in which they come."""
+    left = iter(seeds)
+    # The first worker compiles what the cache on disk lacks; others then find it there.
+    workers = [Worker()]
+    wait([workers[0].connection], _SECONDS_TO_BEGIN)
+    workers += [Worker() for _ in range(jobs - 1)]
+    try:
+        while workers:
+            yield from _turn(workers, left, seconds)
+    finally:
+        for worker in workers:
+            worker.process.kill()
+
+
+def _turn(workers: list[Worker], left: Iterator[int], seconds: float) -> Iterator[Result]:
+    """Wait for the next event; what it brought."""
+    now = time.monotonic()
+    soonest = max(0.0, min(worker.ends for worker in workers) - now)
+    heard: set[Connection] = set(wait([w.connection for w in workers], soonest))
+    for worker in list(workers):
+        if worker.connection in heard:
+            result = worker.answer()
+        elif time.monotonic() >= worker.ends:
+            result = worker.kill()
+        else:
+            continue
+        if result is not None:
+            yield result
+        if not worker.process.is_alive():
+            if not worker.ready:
+                raise RuntimeError("A worker ended before it could begin.")
+            workers.remove(worker)
+            workers.append(worker := Worker())
+        elif (seed := next(left, None)) is None:
+            workers.remove(worker)
+            worker.process.kill()
+        else:
+            worker.begin(seed, seconds)
+
+
+def _without_verdict(seed: int | None, verdict: str, text: str) -> Result:
+    if seed is None:
+        return Result(-1, verdict, text=text)
+    case = make_case(seed)
+    return Result(seed, verdict, case.kind, case.formulation, text, solvable=case.definite)
+
+
+def _work(connection: Connection) -> None:
+    """Judge what arrives, once the compiled code is there."""
+    from .verdicts import verdict_on
+
+    _warm_up()
+    connection.send(None)
+    while True:
+        seed, limit = connection.recv()
+        _die_after(limit)
+        try:
+            result = verdict_on(seed)
+        except Exception as error:  # of the fuzzer itself
+            result = _without_verdict(seed, "crash", f"in the fuzzer: {error!r}")
+        _die_after(0.0)
+        connection.send(result)
+
+
+def _die_after(seconds: float) -> None:
+    """End this process after so much time of the processor, even in compiled code; 0 never."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)  # a handler in Python might never run
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def _warm_up() -> None:
+    """Load the compiled functions, or compile them: not a matter of the cases."""
+    import warnings
+
+    import numpy as np
+
+    import attop
+
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3 == 0
+    X = rng.normal(size=(60, 3)) + y[:, np.newaxis]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in ("TopPush", "TauFPL", "PatMat", "PatMatNP"):
+            for surrogate in ("hinge", "quadratic_hinge"):
+                model = getattr(attop, name)(surrogate=surrogate)
+                for kernel, solver in (("rbf", "exact"), ("linear", "exact"), ("rbf", "pairwise")):
+                    model.set_params(kernel=kernel, solver=solver).fit(X, y)
