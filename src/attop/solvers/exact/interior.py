@@ -132,8 +132,7 @@ def interior_point(
         solved = _solve(problem, enough)
     if solved is None or not np.all(np.isfinite(solved[0])):
         return group
-    x, held, force = solved
-    x = _rounded(problem, x, held, terms, force if kernels.features is not None else 0.0)
+    x = _rounded(problem, *solved, terms)
     if x is None or problem.value(x) >= 0.0:
         return group
     return _accept(block, kernels, outside, terms, x, group)
@@ -261,11 +260,10 @@ class _Newton:
         return dx, dy, ds, (complement - z * s - z * ds) / s
 
 
-def _solve(problem: Quadratic, enough: float) -> tuple[Array, NDArray[np.bool_], float] | None:
+def _solve(problem: Quadratic, enough: float) -> tuple[Array, NDArray[np.bool_]] | None:
     """Mehrotra's predictor-corrector from an interior point near the current one.
 
-    Returns ``x``, which of its bounds hold it (all bounds in one vector), and the mean product
-    of distances and multipliers.
+    Returns ``x`` and which of its bounds hold it, all bounds in one vector.
     """
     bounds = _Bounds(problem)
     x = _interior_start(problem)
@@ -290,8 +288,7 @@ def _solve(problem: Quadratic, enough: float) -> tuple[Array, NDArray[np.bool_],
         x, y, z = x + length * dx, y + length * dy, z + length * dz
         s = np.maximum(bounds.distances(x), 1e-300)
     # Of distance and multiplier one tends to zero: that which is smaller in its own units.
-    held = s * np.mean(np.abs(problem.gradient)) <= z * np.mean(np.abs(x))
-    return x, held, float(s @ z) / len(s)
+    return x, s * np.mean(np.abs(problem.gradient)) <= z * np.mean(np.abs(x))
 
 
 def _reach(values: Array, change: Array) -> float:
@@ -314,14 +311,8 @@ def _interior_start(problem: Quadratic) -> Array:
     return np.clip(x, problem.lower + margin, upper - margin)
 
 
-def _rounded(
-    problem: Quadratic, x: Array, held: NDArray[np.bool_], terms: Terms, force: float
-) -> Array | None:
-    """Values held by a bound put onto it; those in between restore the equations.
-
-    Where there is a `force` that keeps them off their bounds, they take up first what that
-    has changed in the objective.
-    """
+def _rounded(problem: Quadratic, x: Array, held: NDArray[np.bool_], terms: Terms) -> Array | None:
+    """Values held by a bound put onto it, and the equations restored by those in between."""
     n, b = terms.n_alphas, len(x) - problem.capped
     small = ROUND * max(float(np.max(x[:b])), 1e-300)
     low, high = held[: len(x)], held[len(x) :]
@@ -349,13 +340,6 @@ def _rounded(
         betas[at_cap] = top
         if len(free_betas) and float(np.max(betas[free_betas])) > top:
             return None
-    if force > 0.0:
-        room = np.zeros(len(x))
-        room[free_alphas] = _room(alphas[free_alphas], terms.alpha_max)
-        room[n + free_betas] = _room(betas[free_betas], top)
-        x[:n], x[n:b] = alphas, betas
-        x = _settled(problem, x, room, force)
-        alphas, betas = x[:n], x[n:b]
     residue = float(problem.equations[0] @ x - problem.target[0])
     if not _spread(betas, free_betas, residue, top):
         tied = len(problem.equations) == 2
@@ -363,36 +347,6 @@ def _rounded(
             return None
     x[:n], x[n:b] = alphas, betas
     return x
-
-
-def _room(values: Array, top: float) -> Array:
-    """Distances to the nearer bound."""
-    return np.minimum(values, top - values)
-
-
-def _settled(problem: Quadratic, x: Array, room: Array, force: float) -> Array:
-    """One Newton step of the values that have `room`, all others held.
-
-    Thousands of values put onto bounds change ``w`` by little, but where w is nearly 0 (and
-    the dual solution far from unique) that little is most of the gap, round after round.
-    """
-    free = room > 0.0
-    own = np.full(len(x), 1e300)
-    own[free] = force / room[free] ** 2
-    below = np.zeros(len(problem.betas) if problem.capped else 0)
-    A = problem.equations * free
-    with np.errstate(all="ignore"):
-        try:
-            solve = problem.newton_solver(x, own, below)
-        except (LinAlgError, np.linalg.LinAlgError):
-            return x
-        direct, across = -solve(problem.slope(x)) * free, solve(A.T)
-        missing = problem.target - problem.equations @ x - A @ direct
-        change = (direct + across @ np.linalg.lstsq(A @ across, missing)[0]) * free
-        longest = float(np.max(np.abs(change[free]) / room[free], initial=0.0))
-    if not np.isfinite(longest):
-        return x
-    return x + min(1.0, 0.9 / max(longest, 1e-300)) * change
 
 
 def _spread(values: Array, which: NDArray[np.intp], amount: float, top: float) -> bool:

@@ -31,6 +31,8 @@ SMALLER = 4
 ROUGHLY, FIRST, FURTHER = 1e-2, 1e-3, 0.03
 #: Relative gap of a large block, relative to what is wanted of all.
 ACCURATELY = 1e-3
+#: Pair moves follow where a large block leaves more than this share of the gap.
+HARDLY = 0.5
 #: The active part is expected to have so many times the support vectors of the subsample.
 GROWTH = 5
 #: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
@@ -82,6 +84,7 @@ class Rounds:
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
         self.new_columns = NEW_COLUMNS
+        self.gap_before_block = np.inf
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
         self.expected: float | None = None
 
@@ -184,7 +187,10 @@ class Rounds:
             return
         if self.reach is not None:
             self.reach.settle()
-        size = 0 if idle else large_block(state)
+        # Large blocks leave the last bit, which may be most of the gap, to pair moves.
+        creeps = gap > HARDLY * self.gap_before_block
+        size = 0 if idle or creeps else large_block(state)
+        self.gap_before_block = gap if size else np.inf
         if size:
             state.solve_large_block(choose_large(state, size), ACCURATELY * tol)
             self.limits.rounds += 1
