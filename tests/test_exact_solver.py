@@ -22,6 +22,7 @@ from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.parts import largest_of
 from attop.solvers.exact.reach import Reach
 from attop.solvers.exact.rounds import Rounds
+from attop.solvers.exact.state import State
 from attop.solvers.exact.tied import solve_tied
 from attop.solvers.solution import Status
 from conftest import kernel_matrix, two_clouds

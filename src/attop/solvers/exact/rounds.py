@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from attop.solvers.exact.working_set import (
     choose_large,
     large_block,
 )
-from attop.solvers.solution import HistoryRecorder, Status
+from attop.solvers.limits import Limits
+from attop.solvers.solution import Status
 
 #: From so many samples on, a subsample is solved first, and then the active part.
 PARTS_FROM = 4096
@@ -37,24 +37,6 @@ HARDLY = 0.5
 GROWTH = 5
 #: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
 DIVERGED = 1e9
-
-
-@dataclass
-class Limits:
-    """When to stop at the latest."""
-
-    max_iter: int
-    max_time: float | None
-    recorder: HistoryRecorder = field(default_factory=HistoryRecorder)
-    rounds: int = 0
-
-    def reached(self) -> Status | None:
-        """Which limit has been reached, if any."""
-        if 0 <= self.max_iter <= self.rounds:
-            return Status.MAX_ITER
-        if self.max_time is not None and self.recorder.elapsed >= self.max_time:
-            return Status.MAX_TIME
-        return None
 
 
 class Rounds:

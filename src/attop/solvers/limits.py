@@ -1,0 +1,42 @@
+"""When a solver has to stop at the latest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from attop.solvers.solution import HistoryRecorder, Status
+
+
+@dataclass
+class Limits:
+    """When to stop at the latest.
+
+    Attributes
+    ----------
+    max_iter : int
+        Bound on `rounds`, -1 for none.
+    max_time : float or None
+        Bound on the seconds since these limits were made.
+    recorder : HistoryRecorder
+        Its clock is the one that counts.
+    rounds : int
+        Rounds, or steps, made so far.
+    ahead : float
+        Seconds that the next round and the certificate are expected to take.
+    """
+
+    max_iter: int
+    max_time: float | None
+    recorder: HistoryRecorder = field(default_factory=HistoryRecorder)
+    rounds: int = 0
+    ahead: float = 0.0
+
+    def reached(self) -> Status | None:
+        """Which limit has been reached, if any."""
+        if 0 <= self.max_iter <= self.rounds:
+            return Status.MAX_ITER
+        return Status.MAX_TIME if self.out_of_time(self.ahead) else None
+
+    def out_of_time(self, ahead: float = 0.0) -> bool:
+        """Whether `ahead` seconds more would be too many."""
+        return self.max_time is not None and self.recorder.elapsed + ahead >= self.max_time
