@@ -300,5 +300,5 @@ def test_a_trivial_optimum_is_explained(estimator):
 
 
 def test_solver_options_reach_the_solver():
-    with pytest.raises(TypeError, match="no_such_option"):
-        TopPush(solver_options={"no_such_option": 1}).fit(X, Y)
+    with pytest.raises(ValueError, match=r"'n_epochs' parameter of the pairwise solver"):
+        TopPush(solver="pairwise", solver_options={"n_epochs": -1}).fit(X, Y)

@@ -22,6 +22,7 @@ from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.parts import largest_of
 from attop.solvers.exact.reach import Reach
 from attop.solvers.exact.rounds import Rounds
+from attop.solvers.exact.state import State
 from attop.solvers.exact.tied import solve_tied
 from attop.solvers.solution import Status
 from conftest import kernel_matrix, two_clouds
@@ -471,3 +472,16 @@ def test_moves_end_where_the_worst_kind_has_no_room():
     _, steps, violation = solve_tied(block, group, terms, 1e-6, 1000)
     assert steps == 0
     assert violation == pytest.approx(1.0)
+
+
+def test_pair_moves_take_over_where_large_blocks_creep(monkeypatch):
+    X, positive = two_clouds(120, 1400, 4, 1.0, seed=3)
+    problem = FORMULATIONS["TauFPL"].problem(positive, 1.0, "hinge", tau=0.05)
+
+    def creep(self, chosen, gap):
+        self.solve_block(chosen[:: len(chosen) // 6], 0.0)
+
+    monkeypatch.setattr(State, "solve_large_block", creep)
+    solution = solve(problem, Gram(Kernel("linear"), X), tol=1e-4, random_state=0)
+    assert solution.certificate.certifies(1e-4)
+    assert solution.n_iter <= 50

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from attop._words import suggestion
 from attop.approximation import APPROXIMATIONS
 from attop.kernels.functions import KERNELS
-from attop.solvers import SOLVERS
+from attop.solvers import SOLVERS, options_of
 from attop.surrogates import SURROGATES
 
 #: Larger features have squares, or sums of squares, that float64 does not hold.
@@ -99,6 +100,8 @@ def check_parameters(estimator: Any) -> None:
         _check_approximation(estimator)
     if estimator.solver == "primal" or not estimator.formulation.convex:
         _check_primal(estimator)
+    if estimator.solver_options:
+        _check_options(estimator)
 
 
 def _check_approximation(estimator: Any) -> None:
@@ -120,7 +123,27 @@ def _check_primal(estimator: Any) -> None:
         words = f"'linear' {why}; for another kernel set approximation='nystroem'"
         raise _wrong(estimator, "kernel", words)
     if math.isinf(estimator.C):
-        raise _wrong(estimator, "C", "finite for the primal solver")
+        instead = "; solver='exact' takes C=inf" if estimator.formulation.convex else ""
+        raise _wrong(estimator, "C", f"finite for the primal solver{instead}")
+
+
+def _check_options(estimator: Any) -> None:
+    """Raise a ValueError that names the first option that the solver does not have."""
+    known = options_of(estimator._solver())
+    unknown = next((name for name in estimator.solver_options if name not in known), None)
+    if unknown is None:
+        return
+    solver, owner = f"solver={estimator.solver!r}", type(estimator).__name__
+    words = f"among {', '.join(map(repr, known))}" if known else "absent: it has none"
+    if unknown in estimator.get_params(deep=False):
+        hint = f"{unknown!r} is a parameter of {owner} itself."
+    else:
+        hint = suggestion(unknown, known) if known else ""
+    message = (
+        f"The names in the 'solver_options' parameter of {owner} must, for {solver}, be {words}. "
+        f"Got {unknown!r} instead. {hint}"
+    )
+    raise ValueError(message.rstrip())
 
 
 def _wrong(estimator: Any, name: str, words: str) -> ValueError:

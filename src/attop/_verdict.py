@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from attop.formulations import Formulation
 from attop.kernels.functions import Gram
 from attop.objectives import Certificate, relative_gap, zero_value
 from attop.problem import Problem
+from attop.solvers import DEFAULT_SOLVER
 from attop.solvers.solution import Solution, Status
 
 #: Rows of the kernel matrix looked at for negative eigenvalues.
@@ -21,7 +23,6 @@ _ADVICE = {
     Status.UNBOUNDED: "Use a finite C.",
     Status.MAX_ITER: "Use a larger max_iter or tol.",
     Status.MAX_TIME: "Use a larger max_time or tol.",
-    Status.STALLED: 'Use solver="exact", or scale the features.',
 }
 
 
@@ -40,8 +41,19 @@ def final_status(gram: Gram, solution: Solution, support: NDArray[np.intp], tol:
     return Status.PRECISION if solution.status is Status.CONVERGED else solution.status
 
 
-def warn_of_status(name: str, status: Status, gap: float, tol: float) -> None:
-    """Warn where the model of the estimator called `name` is not certified optimal."""
+def advice(status: Status, solver: str) -> str:
+    """What to do about a status, for a user of `solver`."""
+    if status in _ADVICE:
+        return _ADVICE[status]
+    # The others are limits of the method, or of the arithmetic with such features.
+    if solver not in ("auto", DEFAULT_SOLVER):
+        return f'Use solver="{DEFAULT_SOLVER}", scale the features, or use a larger tol.'
+    return "Scale the features, or use a larger tol."
+
+
+def warn_of_status(name: str, model: Any) -> None:
+    """Warn where the fitted `model`, called `name`, is not certified optimal."""
+    status = model.status_
     if status is Status.NOT_PSD:
         warnings.warn(
             f"{name}: {status}. The model may be far from the best one, and its duality gap "
@@ -51,8 +63,8 @@ def warn_of_status(name: str, status: Status, gap: float, tol: float) -> None:
         )
     elif status not in (Status.CONVERGED, Status.NO_CERTIFICATE):
         warnings.warn(
-            f"{name} reached a relative duality gap of {gap:.1e}, not tol={tol:g}: {status}. "
-            + _ADVICE.get(status, "Use a larger tol, or scale the features."),
+            f"{name} reached a relative duality gap of {model.dual_gap_:.1e}, not "
+            f"tol={model.tol:g}: {status}. {advice(status, model.solver)}",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -62,9 +62,11 @@ default="rbf"
         Number of these features, at most the number of samples for "nystroem".
     solver : {"auto", "exact", "pairwise", "primal"}, default="auto"
         "auto" is "exact".  "pairwise" is the coordinate descent of the paper on the dual;
-        "primal" works on ``w`` itself, for the linear kernel or an approximation.
+        "primal" works on ``w`` itself, for the linear kernel or an approximation, with a
+        finite C.
     solver_options : dict, default=None
-        Further options of the solver.
+        Further options of the solver, by name: those of `attop.solvers.pairwise.solve` or
+        `attop.solvers.primal.solve`; "exact" has none.
     tol : float, default=1e-4
         Relative duality gap at which the solver stops.
     max_iter : int, default=-1
@@ -79,7 +81,8 @@ default="rbf"
     pos_label : label, default=None
         The positive class; the larger of the two labels if None.
     random_state : int, RandomState or None, default=None
-        Seed of what the solver draws at random.
+        Seed of what the solver, or the approximation, draws at random.  None is the seed 0:
+        the same samples give the same model, as with `sklearn.svm.SVC`.
     verbose : int, default=0
         Whether the solver reports its progress.
 
@@ -170,7 +173,7 @@ default="rbf"
         gram = self._gram(X)
         solution = self._solve(problem, gram)
         self._store(problem, gram, solution)
-        warn_of_status(type(self).__name__, self.status_, self.dual_gap_, self.tol)
+        warn_of_status(type(self).__name__, self)
         if self.status_ not in (Status.NOT_PSD, Status.NO_CERTIFICATE):
             warn_of_zero(self.formulation, problem, solution.certificate, self.tol)
         return self
@@ -260,9 +263,18 @@ default="rbf"
         n_components = self.n_components
         if self.approximation == "nystroem":  # whose features belong to samples
             n_components = min(n_components, X.shape[0])
-        feature_map = make_feature_map(self.approximation, kernel, n_components, self.random_state)
+        feature_map = make_feature_map(self.approximation, kernel, n_components, self._seed)
         self.feature_map_ = feature_map.fit(X)
         return Gram(Kernel("linear"), transform(self.feature_map_, X))
+
+    @property
+    def _seed(self) -> Any:
+        """What draws at random: the one place that says what None means."""
+        return 0 if self.random_state is None else self.random_state
+
+    def _solver(self) -> Callable[..., Any]:
+        """The function that solves the problem."""
+        return get_solver(self.solver)
 
     def _solve(self, problem: Problem, gram: Gram, start=None, **options) -> Solution:
         """Run the solver, from the previous dual variables where asked and possible."""
@@ -270,7 +282,7 @@ default="rbf"
             sizes = len(self.alpha_), len(self.beta_)
             if sizes == (len(problem.positives), len(problem.competitors)):
                 start = self.alpha_, self.beta_
-        return get_solver(self.solver)(
+        return self._solver()(
             problem,
             gram,
             tol=self.tol,
@@ -278,7 +290,7 @@ default="rbf"
             max_time=self.max_time,
             cache_bytes=int(self.cache_size * 2**20),
             start=start,
-            random_state=self.random_state,
+            random_state=self._seed,
             verbose=self.verbose,
             **(self.solver_options or {}),
             **options,

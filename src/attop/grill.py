@@ -32,20 +32,23 @@ class _QuantileClassifier(AtTopClassifier):
             positive, float(self.C), self.surrogate, float(self.tau)
         )
 
-    def _solve(self, problem, gram: Gram, start=None, **options):
+    def _solver(self) -> Callable[..., Any]:
         from attop.solvers.primal import solve_quantile
 
+        return solve_quantile
+
+    def _solve(self, problem, gram: Gram, start=None, **options):
         if self.warm_start and hasattr(self, "coef_"):
             previous = self.coef_[0]
             start = previous if len(previous) == gram.X.shape[1] else start
-        return solve_quantile(
+        return self._solver()(
             problem,
             gram,
             tol=self.tol,
             max_iter=self.max_iter,
             max_time=self.max_time,
             start=start,
-            random_state=self.random_state,
+            random_state=self._seed,
             verbose=self.verbose,
             **(self.solver_options or {}),
             **options,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
+
+from attop._words import suggestion
 
 _REQUIRED: Any = object()
 _WORDS = {
@@ -21,16 +22,6 @@ _WORDS = {
 
 class SpecificationError(ValueError):
     """A mistake in the file of an experiment."""
-
-
-def suggestion(word: Any, known: Iterable[str]) -> str:
-    """``Did you mean ...?`` with the nearest of the known words, else all of them."""
-    known = list(known)
-    by_lower = {name.lower(): name for name in known}
-    nearest = get_close_matches(str(word).lower(), by_lower, n=1, cutoff=0.5)
-    if nearest:
-        return f"Did you mean {by_lower[nearest[0]]!r}?"
-    return f"There are {', '.join(repr(name) for name in known)}."
 
 
 class Section:

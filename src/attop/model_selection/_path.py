@@ -112,7 +112,7 @@ def fit_path(estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any]
             seconds[i] = time.perf_counter() - began
             columns[i] = solution.stats["columns"]
             label = f"{type(estimator).__name__} with {param}={values[i]!r}"
-            warn_of_status(label, models[i].status_, models[i].dual_gap_, models[i].tol)
+            warn_of_status(label, models[i])
             if models[i].status_ is not Status.NOT_PSD:
                 formulation, certificate = estimator.formulation, solution.certificate
                 warn_of_zero(formulation, problems[i], certificate, models[i].tol)

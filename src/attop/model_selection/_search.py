@@ -273,7 +273,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         problem = model._problem(task.positive)
         solution = shared.solve(model, problem)
         model._store(problem, shared.gram, solution)
-        warn_of_status(type(model).__name__, model.status_, model.dual_gap_, model.tol)
+        warn_of_status(type(model).__name__, model)
         if model.status_ is not Status.NOT_PSD:
             warn_of_zero(model.formulation, problem, solution.certificate, model.tol)
         return model

@@ -7,13 +7,16 @@ Every solver is a function ::
 
 where ``tol`` bounds the relative duality gap, ``max_iter=-1`` and ``max_time=None`` set no
 limit, ``start`` is None or a pair (alpha, beta), and the solution carries the certificate
-of `attop.objectives.certify`.  A new solver is one module and one line in `SOLVERS`.
+of `attop.objectives.certify`.  ``**options`` are the solver's own, by name.  A new solver is
+one module and one line in `SOLVERS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
+from typing import Any
 
 from attop.solvers.solution import Solution
 
@@ -23,6 +26,11 @@ SOLVERS: dict[str, str] = {
     "pairwise": "attop.solvers.pairwise:solve",
     "primal": "attop.solvers.primal:solve",
 }
+#: Arguments that the library itself gives to solvers: no options for users.
+_GIVEN = {
+    *("problem", "gram", "tol", "max_iter", "max_time", "cache_bytes"),
+    *("start", "random_state", "verbose", "columns"),
+}
 #: The solver that ``"auto"`` stands for.
 DEFAULT_SOLVER = "exact"
 
@@ -31,3 +39,8 @@ def get_solver(name: str) -> Callable[..., Solution]:
     """The function of the solver called `name`, a key of `SOLVERS` or ``"auto"``."""
     module, function = SOLVERS[DEFAULT_SOLVER if name == "auto" else name].split(":")
     return getattr(import_module(module), function)
+
+
+def options_of(solve: Callable[..., Any]) -> list[str]:
+    """The names of the options that the function of a solver takes."""
+    return [name for name in signature(solve).parameters if name not in _GIVEN]

@@ -15,8 +15,9 @@ from attop.kernels.linear import LinearStore
 from attop.kernels.sources import column_source
 from attop.objectives import Certificate
 from attop.problem import Problem
-from attop.solvers.exact.rounds import Limits, Rounds
+from attop.solvers.exact.rounds import Rounds
 from attop.solvers.exact.state import State, Store
+from attop.solvers.limits import Limits
 from attop.solvers.solution import Solution, Status
 
 #: Up to so many samples the columns are kept in double precision.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,8 @@ from attop.solvers.exact.working_set import (
     choose_large,
     large_block,
 )
-from attop.solvers.solution import HistoryRecorder, Status
+from attop.solvers.limits import Limits, Progress
+from attop.solvers.solution import Status
 
 #: From so many samples on, a subsample is solved first, and then the active part.
 PARTS_FROM = 4096
@@ -33,52 +33,14 @@ SMALLER = 4
 ROUGHLY, FIRST, FURTHER = 1e-2, 1e-3, 0.03
 #: Relative gap of a large block, relative to what is wanted of all.
 ACCURATELY = 1e-3
+#: Pair moves follow where a large block leaves more than this share of the gap.
+HARDLY = 0.5
 #: The active part is expected to have so many times the support vectors of the subsample.
 GROWTH = 5
-#: A fit ends where so many rounds have brought less than this share of what is missing.
-WINDOW, HARDLY = 50, 1e-3
 #: Dual values so many times the primal one of zero are no rounding: the kernel is indefinite.
 TOO_MUCH = 1.01
 #: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
 DIVERGED = 1e9
-
-
-@dataclass
-class Limits:
-    """When to stop at the latest."""
-
-    max_iter: int
-    max_time: float | None
-    recorder: HistoryRecorder = field(default_factory=HistoryRecorder)
-    rounds: int = 0
-
-    def reached(self) -> Status | None:
-        """Which limit has been reached, if any."""
-        if 0 <= self.max_iter <= self.rounds:
-            return Status.MAX_ITER
-        if self.max_time is not None and self.recorder.elapsed >= self.max_time:
-            return Status.MAX_TIME
-        return None
-
-
-@dataclass
-class Progress:
-    """Notices that the end is not getting any nearer, however long one waits."""
-
-    looks: int = 0
-    primal: float = np.inf
-    dual: float = -np.inf
-
-    def ended(self, primal: float, dual: float) -> bool:
-        """Whether the last rounds have brought next to nothing of what is missing."""
-        self.looks += 1
-        least = min(primal, self.primal)
-        if self.looks % WINDOW:
-            self.primal = least
-            return False
-        gained = (dual - self.dual) + (self.primal - least)
-        self.primal, self.dual = least, max(dual, self.dual)
-        return bool(gained < HARDLY * (least - dual))
 
 
 class Rounds:
@@ -108,6 +70,7 @@ class Rounds:
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
         self.new_columns = NEW_COLUMNS
+        self.gap_before_block = np.inf
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
         self.expected: float | None = None
 
@@ -215,7 +178,10 @@ class Rounds:
             return
         if self.reach is not None:
             self.reach.settle()
-        size = 0 if idle else large_block(state)
+        # Large blocks leave the last bit, which may be most of the gap, to pair moves.
+        creeps = gap > HARDLY * self.gap_before_block
+        size = 0 if idle or creeps else large_block(state)
+        self.gap_before_block = gap if size else np.inf
         if size:
             state.solve_large_block(choose_large(state, size), ACCURATELY * tol)
             self.limits.rounds += 1

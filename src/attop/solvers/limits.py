@@ -1,0 +1,66 @@
+"""When a solver has to stop at the latest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from attop.solvers.solution import HistoryRecorder, Status
+
+#: A fit ends where so many rounds have brought less than this share of what is missing.
+WINDOW, HARDLY = 50, 1e-3
+
+
+@dataclass
+class Limits:
+    """When to stop at the latest.
+
+    Attributes
+    ----------
+    max_iter : int
+        Bound on `rounds`, -1 for none.
+    max_time : float or None
+        Bound on the seconds since these limits were made.
+    recorder : HistoryRecorder
+        Its clock is the one that counts.
+    rounds : int
+        Rounds, or steps, made so far.
+    ahead : float
+        Seconds that the next round and the certificate are expected to take.
+    """
+
+    max_iter: int
+    max_time: float | None
+    recorder: HistoryRecorder = field(default_factory=HistoryRecorder)
+    rounds: int = 0
+    ahead: float = 0.0
+
+    def reached(self) -> Status | None:
+        """Which limit has been reached, if any."""
+        if 0 <= self.max_iter <= self.rounds:
+            return Status.MAX_ITER
+        return Status.MAX_TIME if self.out_of_time(self.ahead) else None
+
+    def out_of_time(self, ahead: float = 0.0) -> bool:
+        """Whether `ahead` seconds more would be too many."""
+        return self.max_time is not None and self.recorder.elapsed + ahead >= self.max_time
+
+
+@dataclass
+class Progress:
+    """Notices that the end is not getting any nearer, however long one waits."""
+
+    looks: int = 0
+    primal: float = np.inf
+    before: tuple[float, float] = (np.inf, -np.inf)
+
+    def ended(self, primal: float, dual: float) -> bool:
+        """Whether the last rounds have brought next to nothing of what is missing."""
+        self.looks += 1
+        self.primal = min(primal, self.primal)
+        if self.looks % WINDOW:
+            return False
+        gained = (self.before[0] - self.primal) + (dual - self.before[1])
+        self.before = self.primal, max(dual, self.before[1])
+        return bool(gained < HARDLY * (self.primal - dual))
