@@ -15,6 +15,7 @@ from attop.kernels.linear import LinearStore
 from attop.kernels.sources import column_source
 from attop.objectives import Certificate
 from attop.problem import Problem
+from attop.solvers.exact.forecast import Forecast
 from attop.solvers.exact.rounds import Rounds
 from attop.solvers.exact.state import State, Store
 from attop.solvers.limits import Limits
@@ -80,7 +81,8 @@ def solve(
         with open_columns(gram, tol, cache_bytes) as store:
             solution = _solve(problem, gram, store, start=start, **options)
             precise = store.precision <= DOUBLE
-    if precise or solution.status not in (Status.PRECISION, Status.STALLED):
+    hopeful = solution.status in (Status.PRECISION, Status.STALLED)
+    if precise or not hopeful or limits.reached() is not None:
         return solution
     # From here on single precision does not see the way.
     with open_columns(gram, 0.0, cache_bytes) as store:
@@ -110,7 +112,8 @@ def _solve(
     """
     computed_before = store.n_computed
     state = State(problem, store)
-    solver = Rounds(state, limits, verbose, all_scores=all_scores)
+    forecast = None if limits.max_time is None else Forecast(problem, gram)
+    solver = Rounds(state, limits, verbose, all_scores=all_scores, forecast=forecast)
     status = solver.begin(start, random_state)
     if status is None:
         status = solver.run(0.5 * tol)

@@ -12,6 +12,7 @@ from attop import objectives
 from attop._scores import Scores
 from attop.solvers.exact import parts
 from attop.solvers.exact import start as starts
+from attop.solvers.exact.forecast import Forecast
 from attop.solvers.exact.reach import Reach
 from attop.solvers.exact.state import State, Store
 from attop.solvers.exact.working_set import (
@@ -60,8 +61,10 @@ class Rounds:
         verbose: int,
         nested: bool = False,
         all_scores: bool = True,
+        forecast: Forecast | None = None,
     ) -> None:
         self.state, self.limits, self.verbose, self.nested = state, limits, verbose, nested
+        self.forecast, self.last_look = forecast, limits.recorder.elapsed
         self.reach: Reach | None = None
         if not all_scores and Reach.applies_to(state):
             self.reach = Reach(state)
@@ -102,6 +105,9 @@ class Rounds:
         self._count(nested)
         del nested
         self.counts["seconds_subsample"] += time.perf_counter() - began
+        if status is Status.MAX_TIME:
+            state.set(*starts.embedded(part, small, state.problem, random_state))
+            return status
         # Columns as long as the active part, for a part of its samples, need memory as well.
         state.store.leave((GROWTH * int(np.count_nonzero(small.value))) ** 2)
         if self.reach is None:
@@ -151,6 +157,7 @@ class Rounds:
                     return Status.UNBOUNDED
                 if dual > limit:
                     return Status.NOT_PSD
+                self._look_ahead()
                 status = self.limits.reached()
                 if status is not None:
                     return status
@@ -161,6 +168,14 @@ class Rounds:
                 self._advance(idle, tol, min(gap, 1.0))
         except KeyboardInterrupt:
             return Status.INTERRUPTED
+
+    def _look_ahead(self) -> None:
+        """Tell the limits how long one more round, and what comes after it, will take."""
+        if self.forecast is not None:
+            now = self.limits.recorder.elapsed
+            # Nobody knows how long the next round will take: as long as the last one.
+            self.limits.ahead = now - self.last_look + self.forecast.seconds(self.state)
+            self.last_look = now
 
     def _advance(self, idle: int, tol: float, gap: float) -> None:
         """One round, or those that solve the active part, from a point with this `gap`."""
@@ -223,7 +238,7 @@ class Rounds:
         return self.state.scores, errors.bounds(self.state.tally)
 
     def _nested(self, small: State) -> Rounds:
-        return Rounds(small, self.limits, self.verbose, nested=True)
+        return Rounds(small, self.limits, self.verbose, nested=True, forecast=self.forecast)
 
     def _count(self, nested: Rounds) -> None:
         """Add what the rounds on a part have cost."""

@@ -124,6 +124,21 @@ def extended(part: Part, solved: State, problem: Problem, scores: NDArray[np.flo
     return _made_feasible(problem, alpha, weights)
 
 
+def embedded(part: Part, solved: State, problem: Problem, random_state) -> Point:
+    """The solution of a subsample as a point of the whole, without scores of the other samples.
+
+    Where a share of the competitors has to fill the top, others are drawn to join its own.
+    """
+    alpha, weights = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
+    alpha[part.alphas] = np.minimum(solved.alpha, problem.alpha_max)
+    weights[part.betas] = solved.beta / np.max(solved.beta)
+    if problem.family == Family.TIED_CAP:
+        lacking = int(np.ceil(problem.K - np.sum(weights)))
+        others = check_random_state(random_state).permutation(np.flatnonzero(weights == 0.0))
+        weights[others[: max(lacking, 0)]] = 1.0
+    return _made_feasible(problem, alpha, weights)
+
+
 def scores_by(part: Part, solved: State, whole: State) -> NDArray[np.float64]:
     """Scores of all samples by the support vectors of the part, where the whole has its own."""
     coefficients = solved.coefficients()
