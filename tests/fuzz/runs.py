@@ -137,7 +137,10 @@ def _work(connection: Connection) -> None:
     _warm_up()
     connection.send(None)
     while True:
-        seed, limit = connection.recv()
+        try:
+            seed, limit = connection.recv()
+        except EOFError:  # the run was ended from outside
+            return
         # The package looks at this at every fit: now and then it is to use its threads.
         os.environ["OMP_NUM_THREADS"] = str(threads_of(seed))
         _die_after(limit)
