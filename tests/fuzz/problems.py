@@ -46,13 +46,18 @@ class Case:
         positives, (n, d) = int(np.sum(self.y)), self.X.shape
         return (
             f"seed {self.seed}: {n} x {d}, {positives} positive; {self.kind}: {self.words}\n"
-            f"  {self.formulation}({arguments})"
+            f"  {self.formulation}({arguments}), {threads_of(self.seed)} threads"
         )
 
 
 def size_of(seed: int) -> int:
     """Number of samples of the case, without making it."""
     return _draw_size(np.random.default_rng(seed))
+
+
+def threads_of(seed: int) -> int:
+    """Threads that the fit may use."""
+    return 2 if seed % 4 == 0 else 1
 
 
 def make_case(seed: int) -> Case:

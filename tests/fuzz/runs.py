@@ -6,11 +6,13 @@ import multiprocessing
 import os
 import signal
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 
-from .problems import make_case, size_of
+from .problems import make_case, size_of, threads_of
 from .verdicts import Result
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would inherit threads of BLAS
@@ -25,15 +27,29 @@ def limit_of(seed: int, seconds: float) -> float:
     return seconds * (1.0 + size_of(seed) / 2000)
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Context in which processes are started with one thread, as there is one for each core."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
 class Worker:
     """A process that judges one case at a time."""
 
     def __init__(self) -> None:
         self.connection, theirs = _SPAWN.Pipe()
-        # One thread each, as there is a worker per core.
-        os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
         self.process = _SPAWN.Process(target=_work, args=(theirs,), daemon=True)
-        self.process.start()
+        with _one_thread():
+            self.process.start()
         theirs.close()
         self.seed: int | None = None
         self.ready = False
@@ -67,7 +83,7 @@ class Worker:
 
 def verdicts(seeds: Iterable[int], jobs: int, seconds: float) -> Iterator[Result]:
     """The verdict on each seed, in the order in which they come."""
-    left = iter(seeds)
+    left = deque(seeds)
     # The first worker compiles what the cache on disk lacks; others then find it there.
     workers = [Worker()]
     wait([workers[0].connection], _SECONDS_TO_BEGIN)
@@ -80,7 +96,7 @@ def verdicts(seeds: Iterable[int], jobs: int, seconds: float) -> Iterator[Result
             worker.process.kill()
 
 
-def _turn(workers: list[Worker], left: Iterator[int], seconds: float) -> Iterator[Result]:
+def _turn(workers: list[Worker], left: deque[int], seconds: float) -> Iterator[Result]:
     """Wait for the next event; what it brought."""
     now = time.monotonic()
     soonest = max(0.0, min(worker.ends for worker in workers) - now)
@@ -98,12 +114,13 @@ def _turn(workers: list[Worker], left: Iterator[int], seconds: float) -> Iterato
             if not worker.ready:
                 raise RuntimeError("A worker ended before it could begin.")
             workers.remove(worker)
-            workers.append(worker := Worker())
-        elif (seed := next(left, None)) is None:
+            if left:
+                workers.append(Worker())
+        elif left:
+            worker.begin(left.popleft(), seconds)
+        else:
             workers.remove(worker)
             worker.process.kill()
-        else:
-            worker.begin(seed, seconds)
 
 
 def _without_verdict(seed: int | None, verdict: str, text: str) -> Result:
@@ -120,7 +137,12 @@ def _work(connection: Connection) -> None:
     _warm_up()
     connection.send(None)
     while True:
-        seed, limit = connection.recv()
+        try:
+            seed, limit = connection.recv()
+        except EOFError:  # the run was ended from outside
+            return
+        # The package looks at this at every fit: now and then it is to use its threads.
+        os.environ["OMP_NUM_THREADS"] = str(threads_of(seed))
         _die_after(limit)
         try:
             result = verdict_on(seed)

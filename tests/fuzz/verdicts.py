@@ -133,6 +133,8 @@ def _of_failure(case: Case, model, true: Judgement, text: str, warned: bool) -> 
     if not warned:
         return "wrong status", f"{text}, without a warning"
     if model.status_.name == "UNBOUNDED":
+        if case.definite and np.isfinite(case.task.C):
+            return "wrong status", f"{text}, which no problem with a finite C is"
         best = _optimum(case)
         if best is not None:
             return "wrong status", f"{text}, but separable with objective {best.primal:.4g}"
@@ -153,7 +155,8 @@ def _scores_differ(case: Case, model, true: Judgement, decisions: np.ndarray) ->
     total = float(np.sum(np.abs(coefficients)))
     # Entries of kernels of distances may all be near 0, those of others are as they are.
     most = total if case.function.name in ("rbf", "laplacian") else float(np.max(true.sizes))
-    allowed = SCORES * max(most, 1e-300)
+    # A quantile is a number of the size of 1 / theta, even of scores that are all 0.
+    allowed = SCORES * most + ROUNDING * (abs(true.threshold) + 1.0 / case.task.theta)
     if not np.all(np.isfinite(decisions)):
         return "decision_function is not finite"
     if np.max(np.abs(stored - coefficients)) > 1e-12 * total:
