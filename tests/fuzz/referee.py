@@ -149,8 +149,8 @@ class Judgement(NamedTuple):
     sizes: np.ndarray
 
 
-def judge(task: Task, function: Function, X, alpha, beta) -> Judgement:
-    """Primal and dual value, feasibility and gap of a dual point."""
+def judge(task: Task, function: Function, X, alpha, beta, zero: bool = False) -> Judgement:
+    """Primal and dual value, feasibility and gap of a dual point, and of its ``w`` or zero."""
     alpha, beta = np.asarray(alpha, dtype=LONG), np.asarray(beta, dtype=LONG)
     a = np.zeros(len(task.positive), dtype=LONG)
     a[task.positive] += alpha
@@ -158,8 +158,11 @@ def judge(task: Task, function: Function, X, alpha, beta) -> Judgement:
     rows = np.flatnonzero(a)
     scores, sizes = scores_of(function, X, rows, a[rows])
     norm2 = a[rows] @ scores[rows]
+    dual = _dual(task, norm2, alpha, beta)
+    if zero:
+        scores, norm2 = np.zeros_like(scores), LONG(0.0)
     t = task.threshold(scores[task.competing])
-    primal, dual = _primal(task, norm2, scores, t), _dual(task, norm2, alpha, beta)
+    primal = _primal(task, norm2, scores, t)
     scale = max(abs(primal), abs(dual))
     gap = np.inf if not np.isfinite(scale) else (primal - dual) / scale if scale > 0.0 else 0.0
     error = 4.0 * ROUNDING * np.max(sizes, initial=0.0) * np.sum(np.abs(a))

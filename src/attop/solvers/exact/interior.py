@@ -96,7 +96,7 @@ class Quadratic:
         norm = self._norm(x)
         own = own.copy()
         own[self.betas] += self.norm_price / norm
-        pull, direction = self.norm_price / norm**3, x[self.betas]
+        pull, direction = self.norm_price / norm / norm / norm, x[self.betas]
         return self.hessian.solver(Additions(own, self.betas, below, pull, direction))
 
     def value(self, x: Array) -> float:

@@ -134,7 +134,7 @@ def solve_norm(block, outside, terms, tolerance, max_steps):
     for count in range(max_steps):
         if count % _REFRESH == 0:
             norm2 = outside + _squares_of_betas(block, terms)
-        norm = np.sqrt(norm2)
+        norm = np.sqrt(max(norm2, 1e-300))
         _add_norm(block, terms.price / norm, terms.n_alphas, rates)
         up = best_rising(rates, block.rise, 0, rates.size)
         down = best_falling(rates, block.fall, 0, rates.size)
