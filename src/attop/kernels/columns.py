@@ -9,7 +9,6 @@ are centred.
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Protocol, Self
 
@@ -17,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from attop._threads import n_threads
+from attop._threads import Pool, n_threads
 from attop.kernels import compiled
 from attop.kernels.functions import Gram
 
@@ -27,25 +26,20 @@ class Workers:
 
     def __init__(self) -> None:
         self.count = n_threads()
-        self._pool: Executor | None = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        self._pool = Pool(self.count)
 
     def over_rows(self, function, n: int, *arguments, least: int = 4096) -> None:
         """Call ``function(start, stop, *arguments)`` on ranges that cover ``range(n)``."""
         parts = min(self.count, max(1, n // least))
-        if self._pool is None or parts == 1:
+        if parts == 1:
             function(0, n, *arguments)
             return
         edges = np.linspace(0, n, parts + 1).astype(np.int64)
-        jobs = [
-            self._pool.submit(function, start, stop, *arguments) for start, stop in pairwise(edges)
-        ]
-        for job in jobs:
-            job.result()
+        self._pool.map(function, [(start, stop, *arguments) for start, stop in pairwise(edges)])
 
     def close(self) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._pool.close()
 
 
 class ColumnSource(Protocol):
@@ -176,7 +170,11 @@ class Samples:
         if sp.issparse(X):
             out[:] = (X @ self.X[rows].toarray().T).T
         else:
-            np.matmul(self.X[rows], X.T, out=out)
+            some = self.X[rows]
+            step = max(1, _WORK // max(1, some.size))
+            for start in range(0, len(X), step):
+                part = slice(start, start + step)
+                np.matmul(some, X[part].T, out=out[:, part])
 
     def subset(self, rows) -> Samples:
         """The samples at `rows`."""
@@ -205,6 +203,8 @@ _FOR_CENTRE = 1024
 #: Columns computed at once: matrix products reach their speed from there on.  Long columns
 #: come in smaller blocks, which may have to be held besides the store.
 _BLOCK, _BLOCK_BYTES = 1024, 2**27
+#: Multiplications of one product of matrices, so that an interrupt is seen in between.
+_WORK = 2**33
 #: Entries that are computed at once where none are kept.
 _PRODUCT = 2**22
 
