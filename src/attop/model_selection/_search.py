@@ -17,6 +17,7 @@ from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from attop._replica import replica
 from attop._verdict import warn_of_status, warn_of_zero
 from attop.base import AtTopClassifier
 from attop.model_selection._folds import Candidate, Fold, FoldFit, Stores, Task
@@ -138,7 +139,7 @@ class AtTopCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def fit(self, X, y, groups=None) -> Self:
         """Search, and fit the best candidate on all samples.
 
-        An interrupt by the user (KeyboardInterrupt) is passed on; nothing is kept then.
+        An error or an interrupt (KeyboardInterrupt) leaves the search as it was before.
 
         Parameters
         ----------
@@ -163,8 +164,10 @@ class AtTopCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             results = results_table(candidates, fits, len(folds))
             best = int(np.argmin(results["rank_test_score"]))
             best_estimator = self._refit(task, stores, best, X, y) if self.refit else None
-        self._keep(reader, results, best, best_estimator)
+        fitted = replica(self)
+        fitted._keep(reader, results, best, best_estimator)
         _warn_of_search(results, fits)
+        self.__dict__ = fitted.__dict__
         return self
 
     def decision_function(self, X) -> NDArray[np.float64]:
