@@ -152,7 +152,7 @@ def _certified(
         solver.active = None  # its columns make room for the scores
         certificate = _certificate(solver, gram)
         solver.counts["seconds_certificate"] += time.perf_counter() - began
-        if certificate.certifies(tol) and status not in (Status.INTERRUPTED, Status.UNBOUNDED):
+        if certificate.certifies(tol) and status is not Status.UNBOUNDED:
             return certificate, Status.CONVERGED
         if status not in (Status.CONVERGED, Status.STALLED) or attempt == 3:
             break
