@@ -142,7 +142,9 @@ def test_a_wrong_hint_is_found_out(larger_case):
     exact = kernel_matrix(gram) @ signed_coefficients(problem, alpha, beta)
     far_off = exact + np.random.default_rng(5).normal(scale=1.0, size=len(exact))
     certificate = certify(problem, gram, alpha, beta, hint=hint_of(far_off, 1e-6))
-    assert len(certificate.rows) == gram.n_samples  # bounds that contradict exact scores are dropped
+    assert (
+        len(certificate.rows) == gram.n_samples
+    )  # bounds that contradict exact scores are dropped
     assert_allclose(certificate[:6], certify(*larger_case)[:6], atol=1e-12)
 
 

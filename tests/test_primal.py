@@ -231,22 +231,6 @@ def test_a_start_that_is_not_feasible(name, surrogate, method):
     assert solution.certificate.certifies(1e-2)
 
 
-def test_an_interrupted_solve_keeps_its_point(monkeypatch):
-    problem, gram = linear_case("TopPushK", "hinge", C=3.0)
-    advance = newton.Newton.advance
-
-    def interrupted(self):
-        if self.width < 1.0:
-            raise KeyboardInterrupt
-        return advance(self)
-
-    monkeypatch.setattr(newton.Newton, "advance", interrupted)
-    solution = primal.solve(problem, gram, tol=1e-9)
-    assert solution.status is Status.INTERRUPTED
-    assert solution.n_iter >= 1
-    assert solution.certificate.infeasibility <= 1e-9
-
-
 @pytest.mark.parametrize("C", [1e-8, 1e6])
 @every_case
 def test_extreme_weights_with_samples_in_both_classes(name, surrogate, C):

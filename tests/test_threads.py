@@ -1,6 +1,9 @@
 """Threads: limits that end, errors that arrive, the same scores in any number of them."""
 
-from contextlib import ExitStack
+import os
+import signal
+import time
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -8,23 +11,52 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_info
 
 from attop import TopPush
-from attop._threads import map_in_threads, one_blas_thread
+from attop._threads import Pool, _one_thread, map_in_threads, with_one_blas_thread
 from attop.kernels import functions
 
 
-def test_the_limit_of_threads_ends_with_its_last_user():
-    def counts():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
-    before = counts()
-    first, second = one_blas_thread(), one_blas_thread()
-    with ExitStack() as outer:
-        outer.enter_context(first)
-        second.__enter__()
-        assert set(counts()) == {1}
-    assert set(counts()) == {1}  # the second is still there
-    second.__exit__(None, None, None)
-    assert counts() == before
+
+def test_the_limit_of_threads_ends_with_its_last_user():
+    before, limit = blas_threads(), _one_thread()
+    first, second = object(), object()
+    limit.enter(first)
+    limit.enter(second)
+    assert set(blas_threads()) == {1}
+    limit.leave(first)
+    assert set(blas_threads()) == {1}  # the second is still there
+    for _ in range(2):  # the second time it does not count
+        limit.leave(second)
+        assert blas_threads() == before
+    assert set(with_one_blas_thread(blas_threads)) == {1}
+    assert blas_threads() == before
+
+
+def test_the_limit_of_threads_ends_with_an_error():
+    before = blas_threads()
+    with pytest.raises(ZeroDivisionError):
+        with_one_blas_thread(divmod, 1, 0)
+    assert blas_threads() == before
+
+
+def test_an_interrupt_of_the_caller_leaves_no_thread_at_work():
+    pool, begun = Pool(2), []
+
+    def call(i):
+        begun.append(i)
+        time.sleep(0.1)
+        begun.pop()
+
+    Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        pool.map(call, [(i,) for i in range(100)])
+    assert time.monotonic() - began < 1.0
+    assert not begun
+    assert pool.map(abs, [(-1,), (2,)]) == [1, 2]
+    pool.close()
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from attop import _validation as checks
 from attop._labels import TopScoreMixin
 from attop._model import model_of
+from attop._replica import replica
 from attop._scores import kernel_expansion, linear_weights, rounding_of_scores
 from attop._verdict import final_status, warn_of_status, warn_of_zero
 from attop.approximation import FEATURE_ROWS, make_feature_map, transform
@@ -155,6 +156,8 @@ default="rbf"
     def fit(self, X, y) -> Self:
         """Fit the model.
 
+        An error or an interrupt (KeyboardInterrupt) leaves the estimator as it was before.
+
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
@@ -167,16 +170,23 @@ default="rbf"
         -------
         self
         """
+        fitted = replica(self)
+        problem, solution = fitted._fit(X, y)
+        warn_of_status(type(self).__name__, fitted)
+        if fitted.status_ not in (Status.NOT_PSD, Status.NO_CERTIFICATE):
+            warn_of_zero(self.formulation, problem, solution.certificate, self.tol)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _fit(self, X, y) -> tuple[Problem, Solution]:
+        """The same in place; what was solved, and how."""
         checks.check_parameters(self)
         X, positive = self._check_training_data(X, y)
         problem = self._problem(positive)
         gram = self._gram(X)
         solution = self._solve(problem, gram)
         self._store(problem, gram, solution)
-        warn_of_status(type(self).__name__, self)
-        if self.status_ not in (Status.NOT_PSD, Status.NO_CERTIFICATE):
-            warn_of_zero(self.formulation, problem, solution.certificate, self.tol)
-        return self
+        return problem, solution
 
     def top_score(self, X) -> NDArray[np.float64]:
         """Score less threshold, ``<w, phi(x)> - threshold_``: high for the positive class.

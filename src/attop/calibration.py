@@ -27,6 +27,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from attop._labels import TopScoreMixin
+from attop._replica import replica
 from attop.metrics._inputs import check_count, check_share
 from attop.metrics._response import RESPONSE_METHODS, positive_class, positive_scores
 
@@ -246,28 +247,29 @@ class NeymanPearsonThreshold(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin,
 
         Returns
         -------
-        NeymanPearsonThreshold
-            The fitted classifier.
+        self
         """
-        self._check_parameters()
+        fitted = replica(self)
+        fitted._check_parameters()
         X, y = indexable(X, _check_labels(y, type(self).__name__))
         if self.cv == "prefit":
             check_is_fitted(self.estimator)
-            self.estimator_ = self.estimator
-            held_out = self._negatives(y, self.estimator.classes_)
-            self._check_enough(len(held_out), len(held_out))
+            fitted.estimator_ = self.estimator
+            held_out = fitted._negatives(y, self.estimator.classes_)
+            fitted._check_enough(len(held_out), len(held_out))
         else:
-            training, held_out = self._split(y)
-            self.estimator_ = clone(self.estimator).fit(
+            training, held_out = fitted._split(y)
+            fitted.estimator_ = clone(self.estimator).fit(
                 _safe_indexing(X, training),
                 y[training],
                 **_check_method_params(X, fit_params, indices=training),
             )
-        self.classes_ = self.estimator_.classes_
+        fitted.classes_ = fitted.estimator_.classes_
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
-        self._set_threshold(_safe_indexing(X, held_out))
+            if hasattr(fitted.estimator_, name):
+                setattr(fitted, name, getattr(fitted.estimator_, name))
+        fitted._set_threshold(_safe_indexing(X, held_out))
+        self.__dict__ = fitted.__dict__
         return self
 
     def top_score(self, X) -> NDArray[np.float64]:

@@ -19,5 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from attop.cli.app import run
 
         run(arguments)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != 130:  # which is Ctrl-C inside a command
+            raise
+        print("Interrupted.", file=sys.stderr)
         sys.exit(130)

@@ -106,9 +106,9 @@ def compare(name: str, classifier, X_train, y_train, X_test, y_test) -> Result:
 
     model = make_pipeline(StandardScaler(), classifier)
     # The first fit of a process loads or compiles the solver, which is not to be timed.
-    fit(clone(model), X_train, y_train)
+    clone(model).fit(X_train, y_train)
     started = time.perf_counter()
-    fit(model, X_train, y_train)
+    model.fit(X_train, y_train)
     seconds = time.perf_counter() - started
     scores = model.decision_function(X_test)
     return Result(
@@ -121,15 +121,6 @@ def compare(name: str, classifier, X_train, y_train, X_test, y_test) -> Result:
         gap=certified_gap(classifier),
         seconds=seconds,
     )
-
-
-def fit(model, X, y) -> None:
-    """Fit a pipeline; Ctrl-C, which a solver takes as a wish to stop early, ends the command."""
-    from attop.solvers.solution import Status
-
-    model.fit(X, y)
-    if getattr(model[-1], "status_", None) is Status.INTERRUPTED:
-        raise KeyboardInterrupt
 
 
 def results_table(results: list[Result]) -> Table:

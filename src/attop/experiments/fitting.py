@@ -26,7 +26,6 @@ from attop.model_selection._scoring import Decided, scorer_of
 from attop.model_selection._shared import SharedFits
 from attop.model_selection._starts import walking_order
 from attop.problem import Problem
-from attop.solvers.solution import Status
 
 #: Points kept of a history and of a ROC curve.
 _MOST_POINTS = 100
@@ -62,8 +61,6 @@ def run_group(group: Group, store: Store) -> list[str]:
     plan = digest([fit.key for fit in group.fits if fit.shares])
     try:
         place = _prepare(group)
-    except KeyboardInterrupt:
-        raise
     except Exception as error:
         for fit in missing:
             store.write(fit.key, _failure(fit, error, plan))
@@ -168,8 +165,6 @@ def _fit_alone(place: Workplace, fit: Fit) -> Fitted:
     began = time.perf_counter()
     model.fit(samples, parts.y_train)
     seconds = time.perf_counter() - began
-    if getattr(model, "status_", None) is Status.INTERRUPTED:
-        raise KeyboardInterrupt
     return Fitted(model, _scores(place, fit, model), seconds)
 
 

@@ -9,14 +9,13 @@ are centred.
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attop._threads import n_threads
+from attop._threads import Pool, n_threads
 from attop.kernels import compiled
 from attop.kernels.errors import EntryErrors
 from attop.kernels.sources import ColumnSource, parts
@@ -27,25 +26,20 @@ class Workers:
 
     def __init__(self) -> None:
         self.count = n_threads()
-        self._pool: Executor | None = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        self._pool = Pool(self.count)
 
     def over_rows(self, function, n: int, *arguments, least: int = 4096) -> None:
         """Call ``function(start, stop, *arguments)`` on ranges that cover ``range(n)``."""
-        parts = min(self.count, max(1, n // least))
-        if self._pool is None or parts == 1:
+        n_parts = min(self.count, max(1, n // least))
+        if n_parts == 1:
             function(0, n, *arguments)
             return
-        edges = np.linspace(0, n, parts + 1).astype(np.int64)
-        jobs = [
-            self._pool.submit(function, start, stop, *arguments) for start, stop in pairwise(edges)
-        ]
-        for job in jobs:
-            job.result()
+        edges = np.linspace(0, n, n_parts + 1).astype(np.int64)
+        self._pool.map(function, [(start, stop, *arguments) for start, stop in pairwise(edges)])
 
     def close(self) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._pool.close()
 
 
 #: Columns computed at once: matrix products reach their speed from there on.  Long columns
@@ -255,5 +249,3 @@ class ColumnStore:
         diagonal = np.arange(len(rows))
         matrix[diagonal, diagonal] = self.source.diagonal[rows]
         return matrix
-
-

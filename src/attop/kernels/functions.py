@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.metrics import pairwise
-from sklearn.utils import gen_even_slices
+from sklearn.utils import gen_batches, gen_even_slices
 
 from attop._threads import map_in_threads, n_threads
 from attop.kernels.gaussian import gaussian_kernel
@@ -24,6 +24,9 @@ from attop.kernels.gaussian import gaussian_kernel
 BLOCK = 768
 #: So many features of samples are converted to float64 at once.
 _CONVERTED = 2**25
+#: Entries that are computed in one call, and multiplications for them, so that an interrupt is
+#: seen in between; those of the Laplacian kernel are not a product of matrices.
+_ENTRIES, _PRODUCTS, _DISTANCES = 2**23, 2**32, 2**27
 
 #: Name of each kernel, its function and the parameters it takes.
 KERNELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -76,9 +79,23 @@ class Kernel:
                     f"{(X.shape[0], Y.shape[0])}. Got {values.shape} instead."
                 )
             return values
-        function, names = KERNELS[self.name]
+        n, m = X.shape[0], Y.shape[0]
+        work = _DISTANCES if self.name == "laplacian" else _PRODUCTS
+        width = max(1, X.nnz // max(1, n)) if sp.issparse(X) else X.shape[1]
+        step = max(1, min(_ENTRIES, work // width) // max(1, m))
         with config_context(assume_finite=True):  # checked when it came in
-            values = function(X, Y, **{name: getattr(self, name) for name in names})
+            if n <= step:
+                return self._values(X, Y)
+            values = np.empty((n, m))
+            for part in gen_batches(n, step):
+                values[part] = self._values(X[part], Y)
+        return values
+
+    def _values(self, X, Y) -> NDArray[np.float64]:
+        """The same of a named kernel in one call."""
+        assert isinstance(self.name, str)
+        function, names = KERNELS[self.name]
+        values = function(X, Y, **{name: getattr(self, name) for name in names})
         return values.toarray() if sp.issparse(values) else values
 
 

@@ -25,6 +25,8 @@ from attop.kernels.columns import Workers
 _FOR_CENTRE = 1024
 
 _FAST = {"contract", "nsz", "arcp", "reassoc"}
+#: Samples that one call sums up, so that an interrupt is seen in between.
+_ROWS = 2**17
 
 
 class LinearStore:
@@ -97,10 +99,13 @@ class LinearStore:
     def combination(self, rows, weights) -> NDArray[np.float64]:
         """``sum_i weights[i] * x(rows[i])``, the samples taken from the centre."""
         vector = np.zeros(self.X.shape[1])
-        if sp.issparse(self.X):
-            _sparse_sum(self.X.data, self.X.indices, self.X.indptr, rows, weights, vector)
-        else:
-            _dense_sum(self.X, self.centre, rows, weights, vector)
+        for start in range(0, len(rows), _ROWS):
+            part = slice(start, start + _ROWS)
+            if sp.issparse(self.X):
+                arrays = self.X.data, self.X.indices, self.X.indptr
+                _sparse_sum(*arrays, rows[part], weights[part], vector)
+            else:
+                _dense_sum(self.X, self.centre, rows[part], weights[part], vector)
         return vector
 
     def features(self, rows: NDArray[np.intp]) -> Any:

@@ -29,6 +29,8 @@ _FOR_CENTRE = 1024
 _FAR_SINGLE, _FAR_DOUBLE = 1e-4, 1e-10
 #: With a larger share of samples far out, all columns are kept in double precision.
 _MANY_FAR = 1 / 4
+#: Multiplications of one product of matrices, so that an interrupt is seen in between.
+_WORK = 2**33
 #: Entries of samples far out that are computed at once.
 _MENDED = 2**22
 
@@ -132,7 +134,10 @@ class GaussianSource:
         """Compute the entries at `rows` x `columns` that the product cannot tell."""
         if len(self.far) == 0:
             return
-        at_rows, at_columns = np.flatnonzero(self._is_far[rows]), np.flatnonzero(self._is_far[columns])
+        at_rows, at_columns = (
+            np.flatnonzero(self._is_far[rows]),
+            np.flatnonzero(self._is_far[columns]),
+        )
         if len(at_rows) == 0 or len(at_columns) == 0:
             return
         others = as_float64(self._original[columns[at_columns]])
@@ -239,7 +244,11 @@ class Samples:
         if sp.issparse(X):
             out[:] = (X @ self.X[rows].toarray().T).T
         else:
-            np.matmul(self.X[rows], X.T, out=out)
+            some = self.X[rows]
+            step = max(1, _WORK // max(1, some.size))
+            for start in range(0, len(X), step):
+                part = slice(start, start + step)
+                np.matmul(some, X[part].T, out=out[:, part])
 
     def subset(self, rows) -> Samples:
         """The samples at `rows`."""

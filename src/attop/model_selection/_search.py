@@ -18,6 +18,7 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from attop._labels import TopScoreMixin, stated_pos_label
+from attop._replica import replica
 from attop._verdict import warn_of_status, warn_of_zero
 from attop.base import AtTopClassifier
 from attop.model_selection._folds import Candidate, Fold, FoldFit, Stores, Task
@@ -141,7 +142,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def fit(self, X, y, groups=None) -> Self:
         """Search, and fit the best candidate on all samples.
 
-        An interrupt by the user (KeyboardInterrupt) is passed on; nothing is kept then.
+        An error or an interrupt (KeyboardInterrupt) leaves the search as it was before.
 
         Parameters
         ----------
@@ -167,8 +168,10 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             results = results_table(candidates, fits, len(folds))
             best = int(np.argmin(results["rank_test_score"]))
             best_estimator = self._refit(task, stores, best, X, y) if self.refit else None
-        self._keep(reader, results, best, best_estimator)
+        fitted = replica(self)
+        fitted._keep(reader, results, best, best_estimator)
         _warn_of_search(best, fits)
+        self.__dict__ = fitted.__dict__
         return self
 
     @property

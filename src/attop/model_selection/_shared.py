@@ -13,7 +13,7 @@ from attop.model_selection._memory import RememberingGram
 from attop.model_selection._starts import Solved, nearest, start_from
 from attop.objectives import support
 from attop.problem import Problem
-from attop.solvers.solution import Solution, Status
+from attop.solvers.solution import Solution
 
 
 class SharedFits:
@@ -56,16 +56,10 @@ class SharedFits:
         self._solved.clear()
 
     def solve(self, estimator: AtTopClassifier, problem: Problem) -> Solution:
-        """Solve the problem as `estimator` would, from the nearest known solution.
-
-        Raises KeyboardInterrupt where the user interrupts the solver: a model cut short
-        would be compared with finished ones.
-        """
+        """Solve the problem as `estimator` would, from the nearest known solution."""
         known = nearest(problem, self._solved)
         start = None if known is None else start_from(known, problem)
         solution = estimator._solve(problem, self.gram, start=start, columns=self.columns)
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
         if isinstance(self.gram, RememberingGram):
             self.gram.remember(support_rows(problem, solution))
         self._solved.append(Solved(problem, solution))

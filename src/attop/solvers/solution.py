@@ -22,7 +22,6 @@ class Status(Enum):
     MAX_TIME = "stopped at max_time before the duality gap reached the tolerance"
     STALLED = "no step of this solver improves the dual, but the duality gap is still too large"
     PRECISION = "the gap is as small as the arithmetic of the kernel columns allows"
-    INTERRUPTED = "interrupted by the user; the model is that of the last iteration"
     UNBOUNDED = "not separable: with C=inf no model puts every positive above the threshold"
     NOT_PSD = "the kernel is not positive semi-definite, so the problem is not convex"
     NO_CERTIFICATE = "the problem is not convex: no certificate of optimality exists"

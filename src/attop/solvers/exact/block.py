@@ -11,6 +11,10 @@ The loops are written so that they vectorise: they run over slices from zero (an
 could be negative would prevent it), bounds are kept as room to rise and room to fall (zero
 where a variable cannot move), and the gain of a step clipped to its room is zero by itself
 where there is none.
+
+What Python calls takes these tuples but returns plain ones: to make a named tuple numba runs
+Python code, does not look whether that failed, and crashes if an interrupt (Ctrl-C) came
+during the call.
 """
 
 from __future__ import annotations
@@ -98,6 +102,12 @@ class Terms(NamedTuple):
     K: int
     least_curvature: float
     least_value: float
+
+
+@njit(cache=True, nogil=True)
+def plain(group):
+    """The group as a tuple that can be returned to Python."""
+    return group.cap, group.size, group.square, group.score, group.floor
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -158,11 +158,8 @@ def _certified(
         solver.active = None  # its columns make room for the scores
         certificate = _certificate(solver, gram)
         solver.counts["seconds_certificate"] += time.perf_counter() - began
-        if certificate.certifies(tol) and status not in (
-            Status.INTERRUPTED,
-            Status.UNBOUNDED,
-            Status.NOT_PSD,
-        ):
+        wrong = status in (Status.UNBOUNDED, Status.NOT_PSD)
+        if certificate.certifies(tol) and not wrong:
             return certificate, Status.CONVERGED
         if status not in (Status.CONVERGED, Status.STALLED) or attempt == 3:
             break

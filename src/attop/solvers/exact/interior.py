@@ -16,7 +16,6 @@ members outside the block that move with it::
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from attop._threads import one_blas_thread
+from attop._threads import with_one_blas_thread
 from attop.problem import Family
 from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.hessians import Additions, DenseHessian, Hessian, LowRankHessian, Solve
@@ -128,8 +127,8 @@ def interior_point(
     problem = _quadratic(block, kernels, outside, terms, family, norm2_outside, group.cap)
     # Overflow near the end is seen by the test for finiteness.
     small = kernels.features is not None or len(block.value) < ONE_THREAD_BELOW
-    with one_blas_thread() if small else nullcontext(), np.errstate(all="ignore"):
-        solved = _solve(problem, enough)
+    with np.errstate(all="ignore"):
+        solved = with_one_blas_thread(_solve, problem, enough) if small else _solve(problem, enough)
     if solved is None or not np.all(np.isfinite(solved[0])):
         return group
     x = _rounded(problem, *solved, terms)

@@ -23,6 +23,7 @@ from attop.solvers.exact.block import (
     leave,
     pair_step,
     penalty_of,
+    plain,
     shift,
     shift_group,
 )
@@ -186,7 +187,7 @@ def _move(block, group, up, down, floor, terms):
 def solve_pairs(block, group, terms, tolerance, max_steps):
     """Maximise the dual over the block: no violating pair above `tolerance` remains.
 
-    Returns the group, the number of steps and the violation left.
+    Returns the group as a plain tuple, the number of steps and the violation left.
     """
     b, n = block.value.size, terms.n_alphas
     capped = np.isfinite(group.cap)
@@ -201,14 +202,14 @@ def solve_pairs(block, group, terms, tolerance, max_steps):
                 _hold_lone_member(block, group, n)
         up, down, violation = _extremes(block, group, floor, terms)
         if up < 0 or down < 0 or violation <= tolerance:
-            return group, count, max(violation, 0.0)
+            return plain(group), count, max(violation, 0.0)
         up, down = _best_pair(block, group, up, down, count % 2 == 0, floor, terms)
         if up < 0:
-            return group, count, violation
+            return plain(group), count, violation
         group = _move(block, group, up, down, floor, terms)
         if capped:
             if up == b:
                 group = join_at_cap(block, group, n, limit)
             elif n <= down < b and block.value[down] >= group.cap * (1.0 - AT_CAP):
                 group = join(block, group, down)
-    return group, max_steps, violation
+    return plain(group), max_steps, violation

@@ -135,7 +135,7 @@ class Rounds:
             state.set(alpha, beta)
             state.rescale()
         self.counts["seconds_start"] += time.perf_counter() - began
-        return status if status in (Status.INTERRUPTED, Status.MAX_TIME) else None
+        return status if status is Status.MAX_TIME else None
 
     def run(self, tol: float) -> Status:
         """Rounds until the relative gap is at most `tol`."""
@@ -145,29 +145,26 @@ class Rounds:
         # No dual value exceeds any primal one, unless |w|^2 can be negative.
         limit = TOO_MUCH * objectives.zero_value(self.state.problem)
         hard_margin = not np.isfinite(self.state.problem.C)
-        try:
-            while True:
-                if hard_margin:
-                    self.state.rescale()
-                primal, dual, gap = self.state.objective()
-                self._report(primal, dual, gap)
-                if gap <= tol:
-                    return Status.CONVERGED
-                if hard_margin and self._diverged():
-                    return Status.UNBOUNDED
-                if dual > limit:
-                    return Status.NOT_PSD
-                self._look_ahead()
-                status = self.limits.reached()
-                if status is not None:
-                    return status
-                idle = 0 if dual - best_dual > 1e-12 * abs(dual) else idle + 1
-                best_dual = max(dual, best_dual)
-                if idle >= 5 or progress.ended(primal, dual):
-                    return Status.STALLED
-                self._advance(idle, tol, min(gap, 1.0))
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED
+        while True:
+            if hard_margin:
+                self.state.rescale()
+            primal, dual, gap = self.state.objective()
+            self._report(primal, dual, gap)
+            if gap <= tol:
+                return Status.CONVERGED
+            if hard_margin and self._diverged():
+                return Status.UNBOUNDED
+            if dual > limit:
+                return Status.NOT_PSD
+            self._look_ahead()
+            status = self.limits.reached()
+            if status is not None:
+                return status
+            idle = 0 if dual - best_dual > 1e-12 * abs(dual) else idle + 1
+            best_dual = max(dual, best_dual)
+            if idle >= 5 or progress.ended(primal, dual):
+                return Status.STALLED
+            self._advance(idle, tol, min(gap, 1.0))
 
     def _look_ahead(self) -> None:
         """Tell the limits how long one more round, and what comes after it, will take."""
@@ -188,8 +185,7 @@ class Rounds:
                 self.reach.know(active[0].rows)
             small = state.restricted(*active)
             further = max(0.5 * tol, FURTHER * gap)
-            if self._solve_active(active[0], small, further) is Status.INTERRUPTED:
-                raise KeyboardInterrupt
+            self._solve_active(active[0], small, further)
             return
         if self.reach is not None:
             self.reach.settle()

@@ -13,6 +13,9 @@ from attop.solvers.exact.tied import solve_tied
 
 #: Pair moves and the interior-point method take turns at most so often.
 TURNS = 4
+#: Entries that the pair moves of one call may go through, some tens of milliseconds of them, and
+#: what the number of these moves is a multiple of: moves by turns go on as if in one call.
+CALL, EVEN = 2**23, 256
 
 
 def solve_subproblem(
@@ -48,14 +51,39 @@ def solve_subproblem(
     total = 0
     kernels = Kernels(block.kernel)
     for _ in range(TURNS):
-        if family == Family.NORM:
-            steps, violation = solve_norm(block, norm2_outside, terms, tolerance, budget)
-        elif family == Family.TIED_CAP and np.isfinite(group.cap):
-            group, steps, violation = solve_tied(block, group, terms, tolerance, budget)
-        else:
-            group, steps, violation = solve_pairs(block, group, terms, tolerance, budget)
+        group, steps = _pair_moves(block, group, terms, family, norm2_outside, tolerance, budget)
         total += steps
-        if violation <= tolerance or steps < budget:
+        if steps < budget:
             break
         group = interior_point(block, kernels, group, terms, family, norm2_outside)
+    return group, total
+
+
+def _pair_moves(
+    block: Block,
+    group: Group,
+    terms: Terms,
+    family: Family,
+    norm2_outside: float,
+    tolerance: float,
+    budget: int,
+) -> tuple[Group, int]:
+    """At most `budget` pair moves: the group, and how many there were, fewer if it is solved.
+
+    They come in calls that are short enough for an interrupt to be seen in between.
+    """
+    total, most = 0, max(1, CALL // (EVEN * len(block.value))) * EVEN
+    while total < budget:
+        limit = min(most, budget - total)
+        if family == Family.NORM:
+            steps, _ = solve_norm(block, norm2_outside, terms, tolerance, limit)
+        elif family == Family.TIED_CAP and np.isfinite(group.cap):
+            at_cap, steps, _ = solve_tied(block, group, terms, tolerance, limit)
+            group = Group(*at_cap)
+        else:
+            at_cap, steps, _ = solve_pairs(block, group, terms, tolerance, limit)
+            group = Group(*at_cap)
+        total += steps
+        if steps < limit:
+            break
     return group, total

@@ -26,6 +26,7 @@ from attop.solvers.exact.block import (
     largest_gain,
     leave,
     pair_step,
+    plain,
     shift,
     shift_group,
 )
@@ -252,7 +253,7 @@ def _move(block, group, kind, first, second, share, floor, terms):
 def solve_tied(block, group, terms, tolerance, max_steps):
     """Maximise the dual over the block: no improving move above `tolerance` remains.
 
-    Returns the group, the number of steps and the violation left.
+    Returns the group as a plain tuple, the number of steps and the violation left.
     """
     n = terms.n_alphas
     group = join_at_cap(block, group, n, terms.K)
@@ -263,16 +264,16 @@ def solve_tied(block, group, terms, tolerance, max_steps):
         rates = _rates(block, group, extremes, share, terms)
         violation = max(max(rates[0], rates[1]), max(rates[2], rates[3]))
         if violation <= tolerance:
-            return group, count, max(violation, 0.0)
+            return plain(group), count, max(violation, 0.0)
         kind, first, second, floor = _best_move(
             block, group, extremes, rates, WORTHWHILE * violation, share, count % 2 == 0, terms
         )
         if kind < 0:
-            return group, count, violation
+            return plain(group), count, violation
         group = _move(block, group, kind, first, second, share, floor, terms)
         if kind == LOWERING:
             group = join_at_cap(block, group, n, terms.K)
         elif second >= n and group.size < terms.K:
             if block.value[second] >= group.cap * (1.0 - AT_CAP):
                 group = join(block, group, second)
-    return group, max_steps, violation
+    return plain(group), max_steps, violation

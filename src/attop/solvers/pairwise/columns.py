@@ -15,6 +15,8 @@ from attop.solvers.pairwise.steps import Dual, Point, best_partner, move
 Vector = NDArray[np.float64]
 #: Order of the kernel blocks that bound the memory beside the cache.
 _BLOCK = 1024
+#: Variables that the steps of one call look at, so that an interrupt is seen in between.
+_CALL = 2**22
 
 
 class Draws(NamedTuple):
@@ -52,7 +54,9 @@ class KernelColumns:
         rows = np.arange(self.n_samples)
         blocks = [rows[i : i + _BLOCK] for i in range(0, self.n_samples, _BLOCK)]
         if 8 * self.n_samples**2 <= cache_bytes:
-            self.matrix = gram.block(rows, rows)
+            self.matrix = np.empty((self.n_samples, self.n_samples))
+            for part in blocks:
+                self.matrix[part] = gram.block(part, rows)
             self.n_computed = self.n_samples
             gram = Gram(Kernel("precomputed"), self.matrix)
         self.gram = gram
@@ -105,9 +109,19 @@ class KernelColumns:
         stopped : bool
             Whether a step was too long.
         """
+        total, stopped = 0.0, False
         if self.matrix is not None:
-            return _run_on_matrix(dual, point, draws, partner, longest, self.matrix, self.diagonal)
-        total = 0.0
+            n_steps = max(1, _CALL // self.n_samples)
+            for start in range(0, len(draws.variable), n_steps):
+                part = slice(start, start + n_steps)
+                some = Draws(draws.variable[part], draws.reuse[part])
+                partner, gain, stopped = _run_on_matrix(
+                    dual, point, some, partner, longest, self.matrix, self.diagonal
+                )
+                total += gain
+                if stopped:
+                    break
+            return partner, total, stopped
         for i in range(len(draws.variable)):
             k = first_variable(draws, i, partner)
             column = self[point.rows[k]]

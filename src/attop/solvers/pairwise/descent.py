@@ -90,17 +90,14 @@ def solve(
     limit = _step_limit(descent.n_variables, n_epochs, max_iter)
     rule = _StoppingRule(tol, gap_reduction)
     status = None
-    try:
-        while status is None:
-            primal, dual = descent.objectives()
-            recorder.add(descent.n_steps, primal, dual, relative_gap(primal, dual))
-            if verbose:
-                print(f"step {descent.n_steps}: primal {primal:.8g}, dual {dual:.8g}")
-            status = _status(descent, rule, primal, dual, limit, max_time, recorder.elapsed)
-            if status is None:
-                descent.advance(min(check_every, limit - descent.n_steps), reuse_probability, rng)
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+    while status is None:
+        primal, dual = descent.objectives()
+        recorder.add(descent.n_steps, primal, dual, relative_gap(primal, dual))
+        if verbose:
+            print(f"step {descent.n_steps}: primal {primal:.8g}, dual {dual:.8g}")
+        status = _status(descent, rule, primal, dual, limit, max_time, recorder.elapsed)
+        if status is None:
+            descent.advance(min(check_every, limit - descent.n_steps), reuse_probability, rng)
     alpha, beta = descent.alpha.copy(), descent.beta.copy()
     certificate = certify(problem, gram, alpha, beta)
     if status is Status.CONVERGED and not rule.satisfied(certificate.primal, certificate.dual):

@@ -76,24 +76,21 @@ def solve(
         max_iter = SUBGRADIENT_STEPS
     steps = 0
     status: Status | None = None
-    try:
-        while status is None:
-            gap = relative_gap(descent.primal, descent.dual)
-            recorder.add(steps, descent.primal, descent.dual, gap)
-            if verbose:
-                print(f"step {steps}: primal {descent.primal:.8g}, gap {gap:.2e}")
-            # The weights of Newton's method and those of its dual point differ a little.
-            if gap <= tol and certify(problem, gram, descent.alpha, descent.beta).certifies(tol):
-                status = Status.CONVERGED
-            else:
-                status = _limit(steps, max_iter, max_time, recorder.elapsed)
-            if status is None:
-                planned = check_every if max_iter < 0 else min(check_every, max_iter - steps)
-                made = _advance(descent, planned)
-                steps += made
-                status = Status.PRECISION if made < planned else None
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+    while status is None:
+        gap = relative_gap(descent.primal, descent.dual)
+        recorder.add(steps, descent.primal, descent.dual, gap)
+        if verbose:
+            print(f"step {steps}: primal {descent.primal:.8g}, gap {gap:.2e}")
+        # The weights of Newton's method and those of its dual point differ a little.
+        if gap <= tol and certify(problem, gram, descent.alpha, descent.beta).certifies(tol):
+            status = Status.CONVERGED
+        else:
+            status = _limit(steps, max_iter, max_time, recorder.elapsed)
+        if status is None:
+            planned = check_every if max_iter < 0 else min(check_every, max_iter - steps)
+            made = _advance(descent, planned)
+            steps += made
+            status = Status.PRECISION if made < planned else None
     certificate = certify(problem, gram, descent.alpha, descent.beta)
     if status is Status.PRECISION and certificate.certifies(tol):
         status = Status.CONVERGED
