@@ -104,7 +104,7 @@ class Terms(NamedTuple):
     least_value: float
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def plain(group):
     """The group as a tuple that can be returned to Python."""
     return group.cap, group.size, group.square, group.score, group.floor
@@ -116,19 +116,19 @@ def _order(bits):
     return bits ^ ((bits >> _SIGN) & _MOST)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def best_rising(rate, rise, first, last):
     """The variable of ``first:last`` with room to rise and the largest rate, -1 if none."""
     return _extreme(rate, rise, first, last, np.int64(0))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def best_falling(rate, fall, first, last):
     """The variable of ``first:last`` with room to fall and the smallest rate, -1 if none."""
     return _extreme(rate, fall, first, last, np.int64(-1))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _extreme(rate, room, first, last, turn):
     """The variable with room and the largest rate, or the smallest if all bits are turned."""
     bits, room = rate[first:last].view(np.int64), room[first:last]
@@ -142,7 +142,7 @@ def _extreme(rate, room, first, last, turn):
     return first + place if place < bits.size else -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def largest_gain(gain, first, last):
     """The largest gain of ``first:last``, none negative, and its variable; -1 if all are zero."""
     bits = gain[first:last].view(np.int64)
@@ -157,7 +157,7 @@ def largest_gain(gain, first, last):
     return gain[first + place], first + place
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def best_pair(block, a, sign, first, last, penalty, least_curvature):
     """Largest gain of `a` moving up (sign 1) or down (-1) against one of ``first:last``; which.
 
@@ -177,13 +177,13 @@ def best_pair(block, a, sign, first, last, penalty, least_curvature):
     return largest_gain(block.gain, first, last)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def penalty_of(v, terms):
     """What the penalty on alphas adds to a curvature for the variable `v`."""
     return terms.alpha_curvature if v < terms.n_alphas else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def pair_step(block, up, down, terms):
     """The best step of the pair (up, down)."""
     curvature = block.diagonal[up] + block.diagonal[down] - 2.0 * block.kernel[up, down]
@@ -194,13 +194,13 @@ def pair_step(block, up, down, terms):
     return min(slope / curvature, min(block.rise[up], block.fall[down]))
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _subtract(rate, step, column):
     for i in range(rate.size):
         rate[i] -= step * column[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def shift(block, group, v, step, terms):
     """Move variable `v` up by `step` (down if negative): rates, rooms and group follow."""
     _subtract(block.rate, step, block.kernel[v])
@@ -223,7 +223,7 @@ def shift(block, group, v, step, terms):
     return Group(group.cap, group.size, group.square, score, group.floor)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _follow_cap(block, cap, first):
     """The rooms of the betas, which start with `first`, under a new cap."""
     rise, fall = block.rise[first:], block.fall[first:]
@@ -233,7 +233,7 @@ def _follow_cap(block, cap, first):
         fall[v] = fall[v] if member[v] else max(cap - value[v], 0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def shift_group(block, group, rise, terms):
     """Raise the cap, and every member with it, by `rise`."""
     _subtract(block.rate, -rise, block.group_column)
@@ -243,7 +243,7 @@ def shift_group(block, group, rise, terms):
     return Group(cap, group.size, group.square, score, group.floor)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def join(block, group, v):
     """Make the beta `v` a member of the group."""
     square = group.square + 2.0 * block.group_column[v] + block.diagonal[v]
@@ -254,7 +254,7 @@ def join(block, group, v):
     return Group(group.cap, group.size + 1, square, group.score - block.rate[v], group.floor)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def leave(block, group, v):
     """Take the beta `v` out of the group; its value stays at the cap."""
     _subtract(block.group_column, 1.0, block.kernel[v])
@@ -265,7 +265,7 @@ def leave(block, group, v):
     return Group(group.cap, group.size - 1, square, group.score + block.rate[v], group.floor)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def join_at_cap(block, group, first, limit):
     """Take into the group every beta from `first` on that has come to the cap."""
     border = group.cap * (1.0 - AT_CAP)
@@ -277,14 +277,14 @@ def join_at_cap(block, group, first, limit):
     return group
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def largest_outside(block, floor, first):
     """The largest beta outside the group, at least `floor`; betas start with `first`."""
     largest, _ = _largest(block.value[first:], block.member[first:], -1)
     return max(floor, largest)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _largest(values, left_out, also_left_out):
     """The largest of values that are not negative and not left out, 0 if none, and its place."""
     bits = values.view(np.int64)
@@ -300,7 +300,7 @@ def _largest(values, left_out, also_left_out):
     return values[place], place
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def largest_below_cap(block, floor, first):
     """Largest and second largest beta outside the group (at least `floor`), and the holder."""
     values, members = block.value[first:], block.member[first:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,10 +115,12 @@ def _solve(
     state = State(problem, store)
     forecast = None if limits.max_time is None else Forecast(problem, gram)
     solver = Rounds(state, limits, verbose, all_scores=all_scores, forecast=forecast)
-    status = solver.begin(start, random_state)
-    if status is None:
-        status = solver.run(0.5 * tol)
-    certificate, status = _certified(solver, gram, tol, status)
+    # With a kernel that is not definite a point may run away, which is seen where it is judged.
+    with nullcontext() if state.sure else np.errstate(over="ignore", invalid="ignore"):
+        status = solver.begin(start, random_state)
+        if status is None:
+            status = solver.run(0.5 * tol)
+        certificate, status = _certified(solver, gram, tol, status)
     extra = 0.0 if solver.reach is None else solver.reach.n_entries / store.n_samples
     return Solution(
         alpha=state.alpha,  # which nobody else has

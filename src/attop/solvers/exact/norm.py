@@ -24,7 +24,7 @@ from attop.solvers.exact.block import (
 _REFRESH = 256
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _add_norm(block, scale, first, rates):
     """Rates with the norm included; ``scale = price / |beta|``, `first` is the first beta."""
     rates[:first] = block.rate[:first]
@@ -33,7 +33,7 @@ def _add_norm(block, scale, first, rates):
         betas[v] = rate[v] + scale * value[v]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _gains(block, a, sign, rates, norm, first, last, terms):
     """Second-order estimates of the gains of `a` moving up (sign 1) or down (-1).
 
@@ -65,7 +65,7 @@ def _gains(block, a, sign, rates, norm, first, last, terms):
         block.gain[a] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _best_partner(block, a, sign, rates, norm, terms):
     n, b = terms.n_alphas, block.value.size
     _gains(block, a, sign, rates, norm, 0, n, terms)
@@ -74,7 +74,7 @@ def _best_partner(block, a, sign, rates, norm, terms):
     return partner
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _along(block, up, down, terms):
     """Coefficients of ``|beta|^2 + 2 slope d + square d^2`` along the move by ``d``."""
     slope, square = 0.0, 0.0
@@ -85,7 +85,7 @@ def _along(block, up, down, terms):
     return slope, square
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _line_search(block, up, down, norm2, terms):
     """The step of the pair that maximises the dual: safeguarded Newton."""
     slope, square = _along(block, up, down, terms)
@@ -115,7 +115,7 @@ def _line_search(block, up, down, norm2, terms):
     return step
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _squares_of_betas(block, terms):
     total = 0.0
     for v in range(terms.n_alphas, block.value.size):
@@ -123,7 +123,7 @@ def _squares_of_betas(block, terms):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def solve_norm(block, outside, terms, tolerance, max_steps):
     """Maximise the dual over the block; `outside` is ``|beta|^2`` of the betas outside it.
 

@@ -29,7 +29,7 @@ from attop.solvers.exact.block import (
 )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _against_group(block, group, v, terms):
     """Rate and curvature of `v` moving up against the rest of the group moving down."""
     size, score, square, cross = group.size, group.score, group.square, block.group_column[v]
@@ -42,7 +42,7 @@ def _against_group(block, group, v, terms):
     return rate, max(curvature, terms.least_curvature)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _group_room(block, group, v, floor, terms):
     """How far the group can move up, in total, while `v` moves down."""
     room = min(group.size * (group.cap - floor), block.fall[v])
@@ -51,7 +51,7 @@ def _group_room(block, group, v, floor, terms):
     return room
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _group_gain(block, group, v, upwards, floor, terms):
     """Gain of `v` moving up (or down) against the group."""
     if block.member[v] and (group.size < 2 or not upwards):
@@ -67,7 +67,7 @@ def _group_gain(block, group, v, upwards, floor, terms):
     return step * (rate - 0.5 * curvature * step)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _extremes(block, group, floor, terms):
     """Best up and best down move; ``b`` stands for the group."""
     b = block.value.size
@@ -84,7 +84,7 @@ def _extremes(block, group, floor, terms):
     return up, down, most - least
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _hold_lone_member(block, group, first):
     """A lone member moves only as the group: the cap has to follow it down."""
     for v in range(first, block.value.size):
@@ -92,7 +92,7 @@ def _hold_lone_member(block, group, first):
             block.rise[v] = group.cap if group.size > 1 else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _best_against_group(block, group, upwards, floor, first, last, penalty, terms):
     """The largest gain of one of ``first:last`` moving up (or down) against the group; which."""
     rate, gain = block.rate[first:last], block.gain[first:last]
@@ -122,7 +122,7 @@ def _best_against_group(block, group, upwards, floor, first, last, penalty, term
     return largest_gain(block.gain, first, last)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _best_partner(block, group, a, sign, floor, terms):
     """Largest gain of `a` moving up (sign 1) or down (-1), and the partner."""
     b, n, curvature = block.value.size, terms.n_alphas, terms.alpha_curvature
@@ -143,7 +143,7 @@ def _best_partner(block, group, a, sign, floor, terms):
     return best, partner
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _best_pair(block, group, up, down, keep_up, floor, terms):
     """`up` or `down` with its best partner; the other one where there is none, or (-1, -1).
 
@@ -162,7 +162,7 @@ def _best_pair(block, group, up, down, keep_up, floor, terms):
     return -1, -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _move(block, group, up, down, floor, terms):
     """Take the best step of the pair (up, down); either may be the group."""
     b = block.value.size
@@ -183,7 +183,7 @@ def _move(block, group, up, down, floor, terms):
     return shift(block, group, down, -step, terms)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def solve_pairs(block, group, terms, tolerance, max_steps):
     """Maximise the dual over the block: no violating pair above `tolerance` remains.
 

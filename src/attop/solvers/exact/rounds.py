@@ -143,8 +143,9 @@ class Rounds:
         best_dual = -np.inf
         progress = Progress()
         # No dual value exceeds any primal one, unless |w|^2 can be negative.
-        limit = TOO_MUCH * objectives.zero_value(self.state.problem)
+        limit = np.inf if self.state.sure else TOO_MUCH * objectives.zero_value(self.state.problem)
         hard_margin = not np.isfinite(self.state.problem.C)
+        sound = self.state.value.copy()
         while True:
             if hard_margin:
                 self.state.rescale()
@@ -154,8 +155,9 @@ class Rounds:
                 return Status.CONVERGED
             if hard_margin and self._diverged():
                 return Status.UNBOUNDED
-            if dual > limit:
-                return Status.NOT_PSD
+            if not dual <= limit:
+                return self._turn_back(sound)
+            sound = self.state.value if self.state.sure else self.state.value.copy()
             self._look_ahead()
             status = self.limits.reached()
             if status is not None:
@@ -165,6 +167,12 @@ class Rounds:
             if idle >= 5 or progress.ended(primal, dual):
                 return Status.STALLED
             self._advance(idle, tol, min(gap, 1.0))
+
+    def _turn_back(self, sound: NDArray[np.float64]) -> Status:
+        """Return to the last sound values: the kernel is indefinite, and beyond is nothing."""
+        n = self.state.n_alphas
+        self.state.set(sound[:n].copy(), sound[n:].copy())
+        return Status.NOT_PSD
 
     def _look_ahead(self) -> None:
         """Tell the limits how long one more round, and what comes after it, will take."""

@@ -60,6 +60,8 @@ class State:
         self.capped = self.tied or problem.family == Family.PRICED_CAP
         self.cap = 0.0 if self.capped else np.inf
         self.computed_before = store.n_computed
+        #: Whether the kernel is definite for sure.
+        self.sure = isinstance(store, LinearStore) or store.source.definite
 
     @property
     def alpha(self) -> NDArray[np.float64]:

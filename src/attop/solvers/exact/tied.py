@@ -54,7 +54,7 @@ class Floor(NamedTuple):
     holder: int
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _extremes(block, terms):
     n, b = terms.n_alphas, block.value.size
     return Extremes(
@@ -65,21 +65,21 @@ def _extremes(block, terms):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _free_up(block, n):
     """The positive beta below the cap with the largest rate, -1 if there is none."""
     np.minimum(block.rise[n:], block.fall[n:], block.gain[n:])  # scratch: free if positive
     return best_rising(block.rate, block.gain, n, block.value.size)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _coupled_rate(block, group, k, rest, share, terms):
     """Gain rate of raising alpha `k` with the group and the beta `rest`."""
     rate = block.rate[k] + group.score / terms.K
     return rate - share * block.rate[rest] if rest >= 0 else rate
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _coupled_curvature(block, group, k, rest, share, terms):
     K, column = terms.K, block.group_column
     curvature = block.diagonal[k] + group.square / (K * K) - 2.0 * column[k] / K
@@ -90,7 +90,7 @@ def _coupled_curvature(block, group, k, rest, share, terms):
     return max(curvature + terms.alpha_curvature, terms.least_curvature)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _coupled_room(block, group, k, rest, share, upwards, floor, terms):
     """How far the coupled move can go: no beta crosses the cap, none becomes negative."""
     if upwards:
@@ -103,7 +103,7 @@ def _coupled_room(block, group, k, rest, share, upwards, floor, terms):
     return min(room, block.value[rest] / share) if rest >= 0 else room
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _coupled_gain(block, group, k, rest, share, upwards, floor, terms):
     rate = _coupled_rate(block, group, k, rest, share, terms)
     rate = rate if upwards else -rate
@@ -115,7 +115,7 @@ def _coupled_gain(block, group, k, rest, share, upwards, floor, terms):
     return step * (rate - 0.5 * curvature * step)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _rest_gains(block, group, k, share, upwards, lowest, terms):
     """Gains of moving alpha `k`, for each beta below the cap as the rest.
 
@@ -144,7 +144,7 @@ def _rest_gains(block, group, k, share, upwards, lowest, terms):
         gain[v] = max(step * (slope - 0.5 * curvature * step), 0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _best_pair(block, up, down, keep_up, first, last, penalty, terms):
     """`up` or `down` with its best partner: the gain, and the pair."""
     least = terms.least_curvature
@@ -155,7 +155,7 @@ def _best_pair(block, up, down, keep_up, first, last, penalty, terms):
     return gain, partner, down
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _best_coupled(block, group, k, share, upwards, floor, terms):
     """The coupled move of alpha `k` with the best rest."""
     if k < 0:
@@ -169,7 +169,7 @@ def _best_coupled(block, group, k, share, upwards, floor, terms):
     return largest_gain(block.gain, terms.n_alphas, block.value.size)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _rates(block, group, e, share, terms):
     """The largest rate of each kind of move: alpha pair, beta pair, coupled up and down."""
     rate, none = block.rate, -np.inf
@@ -186,7 +186,7 @@ def _rates(block, group, e, share, terms):
     return alphas, betas, raising, lowering
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _best_of_kind(block, group, kind, e, share, keep_up, terms):
     """The best move of a kind: its gain, its two variables, and the floor where the cap falls."""
     n, b = terms.n_alphas, block.value.size
@@ -206,7 +206,7 @@ def _best_of_kind(block, group, kind, e, share, keep_up, terms):
     return gain, e.alpha_down, rest, floor
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _best_move(block, group, e, rates, least, share, keep_up, terms):
     """The best move of the kind that violates most and has room; kind -1 if there is none.
 
@@ -229,7 +229,7 @@ def _best_move(block, group, e, rates, least, share, keep_up, terms):
     return -1, -1, -1, floor
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _move(block, group, kind, first, second, share, floor, terms):
     if kind in (ALPHAS, BETAS):
         if block.member[first]:
@@ -249,7 +249,7 @@ def _move(block, group, kind, first, second, share, floor, terms):
     return group
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def solve_tied(block, group, terms, tolerance, max_steps):
     """Maximise the dual over the block: no improving move above `tolerance` remains.
 
