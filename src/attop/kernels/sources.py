@@ -41,9 +41,11 @@ class ColumnSource(Protocol):
     n_samples: int
     dtype: np.dtype
     diagonal: NDArray[np.float64]
-    #: What was taken from the kernel, and whether that is positive semi-definite for sure.
+    #: What was taken from the kernel, which is positive semi-definite for sure or may not be.
     shift: float
     definite: bool
+    #: Whether scores may be interpolated: entries are cheap, and of the size of 1.
+    interpolates: bool
     #: Multiplications that an entry takes.
     work: float
     #: How far entries may be off; None where nothing is known.
@@ -78,7 +80,7 @@ class GaussianSource:
         The samples as they came, in any precision, of which those far out are used.
     """
 
-    shift, definite = 1.0, True
+    shift, definite, interpolates = 1.0, True, True
 
     def __init__(self, samples: Samples, gamma: float, original: Any) -> None:
         self.samples, self.gamma, self._original = samples, gamma, original
@@ -164,10 +166,10 @@ class _Rows:
 class GramSource:
     """Any other kernel: blocks of the float64 kernel function, rounded for storage."""
 
-    shift, definite = 0.0, False  # the kernel may be anything
+    shift, interpolates = 0.0, False
 
     def __init__(self, gram: Gram, dtype: np.dtype, rows: NDArray[np.intp] | None = None) -> None:
-        self.gram, self.dtype = gram, dtype
+        self.gram, self.dtype, self.definite = gram, dtype, gram.kernel.definite
         self._all = np.arange(gram.n_samples) if rows is None else rows
         self.n_samples, self.work = len(self._all), float(gram.X.shape[1])
         if gram.kernel.name == "precomputed":
@@ -182,9 +184,9 @@ class GramSource:
         """Rounding relative to the entries, which a definite kernel's diagonal bounds."""
         if self.gram.kernel.name == "precomputed" and self.gram.X.dtype == self.dtype:
             return EntryErrors(0.0, 0.0, np.zeros(self.n_samples))  # read as they are
-        if not self.gram.kernel.definite:
+        if not self.definite:
             return None
-        # |k_ij| <= sqrt(k_ii k_jj) <= (k_ii + k_jj) / 2, and twice the rounding of double precision.
+        # |k_ij| <= sqrt(k_ii k_jj) <= (k_ii + k_jj) / 2; in double precision twice, here and there.
         degree = max(1.0, float(self.gram.kernel.degree))
         rounding = 2.0 * degree * gaussian.distance_rounding(self.gram.X.shape[1], np.float64)
         rounding += 0.5 * float(np.finfo(self.dtype).eps)

@@ -109,8 +109,8 @@ class Reach:
     @staticmethod
     def applies_to(state: State) -> bool:
         """Whether the kernel is definite, as the bound needs, and the point is not rescaled."""
-        definite = isinstance(state.store, ColumnStore) and state.store.source.definite
-        return definite and bool(np.isfinite(state.problem.C))
+        takes_it = isinstance(state.store, ColumnStore) and state.store.source.interpolates
+        return takes_it and bool(np.isfinite(state.problem.C))
 
     def follow(self, part: parts.Part, small: State) -> None:
         """Go where the part went: its scores are taken over, others bounded or computed."""

@@ -142,8 +142,6 @@ class Rounds:
         idle = 0
         best_dual = -np.inf
         progress = Progress()
-        # No dual value exceeds any primal one, unless |w|^2 can be negative.
-        limit = np.inf if self.state.sure else TOO_MUCH * objectives.zero_value(self.state.problem)
         hard_margin = not np.isfinite(self.state.problem.C)
         sound = self.state.value.copy()
         while True:
@@ -155,7 +153,7 @@ class Rounds:
                 return Status.CONVERGED
             if hard_margin and self._diverged():
                 return Status.UNBOUNDED
-            if not dual <= limit:
+            if not (self.state.sure or dual <= self._most()):
                 return self._turn_back(sound)
             sound = self.state.value if self.state.sure else self.state.value.copy()
             self._look_ahead()
@@ -167,6 +165,12 @@ class Rounds:
             if idle >= 5 or progress.ended(primal, dual):
                 return Status.STALLED
             self._advance(idle, tol, min(gap, 1.0))
+
+    def _most(self) -> float:
+        """What no dual value exceeds, up to rounding, unless ``|w|^2`` can be negative."""
+        total = float(np.sum(self.state.value))
+        rounding = 1e-12 * self.state.store.largest * total**2
+        return TOO_MUCH * objectives.zero_value(self.state.problem) + rounding
 
     def _turn_back(self, sound: NDArray[np.float64]) -> Status:
         """Return to the last sound values: the kernel is indefinite, and beyond is nothing."""
