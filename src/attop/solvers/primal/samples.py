@@ -16,6 +16,8 @@ Vector = NDArray[np.float64]
 
 #: Rows made double at a time where the samples are in single precision.
 _BLOCK = 8192
+#: Samples that tell how far they are from each other.
+_PAIRS = 512
 
 
 class Samples:
@@ -44,6 +46,13 @@ class Samples:
             part = rows[i : i + _BLOCK]
             result += as_float64(self.X[part]).T @ coefficients[part]
         return result
+
+    def spread(self) -> float:
+        """Half the squared distance of two samples: the median of some hundred pairs."""
+        some = np.linspace(0, self.n_samples - 1, min(self.n_samples, _PAIRS)).astype(np.intp)
+        difference = as_float64(self.X[some[1:]]) - as_float64(self.X[some[:-1]])
+        squares = difference.multiply(difference) if sp.issparse(difference) else difference**2
+        return 0.5 * float(np.median(np.asarray(squares.sum(axis=1))))
 
     def weights(self, problem: Problem, alpha: Vector, beta: Vector) -> Vector:
         """``w = sum alpha_i x_i - sum beta_j x_j``."""
