@@ -254,7 +254,7 @@ def test_the_warning_of_a_stall_names_the_exact_solver():
 @pytest.mark.parametrize("seed", range(8))
 def test_without_any_limit_the_descent_ends(seed):
     rng = np.random.default_rng(seed)
-    X, y = 10.0 ** rng.uniform(-3, 3) * rng.normal(size=(30, 5)), np.arange(30) % 3 == 0
+    X, y = 10.0 ** rng.uniform(-6, 6) * rng.normal(size=(30, 5)), np.arange(30) % 3 == 0
     C = 10.0 ** rng.uniform(-2, 5)
     model = TopPushK(3, C=C, kernel="linear", solver="pairwise", solver_options={"n_epochs": None})
     model.fit(X, y)

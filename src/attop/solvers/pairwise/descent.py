@@ -105,12 +105,15 @@ def solve(
                 n_steps = check_every if limits.max_iter < 0 else limits.max_iter - limits.rounds
                 descent.advance(min(check_every, n_steps), reuse_probability, rng)
                 limits.rounds = descent.n_steps
-                limits.ahead = limits.recorder.elapsed - began + descent.certificate_seconds()
+                limits.ahead = limits.recorder.elapsed - began
+                limits.ending = descent.certificate_seconds()
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     alpha, beta = descent.alpha.copy(), descent.beta.copy()
-    # The kept matrix has the entries that the referee would compute.
-    certificate = certify(problem, columns.gram, alpha, beta)
+    # The kept matrix has the entries that the referee would compute; without it is more precise
+    # where the weights themselves are at hand.
+    kept = gram if gram.kernel.name == "linear" else columns.gram
+    certificate = certify(problem, kept, alpha, beta)
     if status is Status.CONVERGED and not rule.satisfied(certificate.primal, certificate.dual):
         status = Status.PRECISION
     return Solution(
@@ -198,7 +201,9 @@ class _Descent:
         draws = Draws(
             rng.integers(self.n_variables, size=n_steps), rng.random(n_steps) < reuse_probability
         )
-        longest = _ENDLESS / max(float(self.columns.diagonal.max()), 1e-300)
+        longest = np.inf  # a finite C bounds every step
+        if np.isinf(self.problem.C):
+            longest = _ENDLESS / max(float(self.columns.diagonal.max()), 1e-300)
         self._partner, gain, self.unbounded = self.columns.run(
             self.dual, self.point, draws, self._partner, longest
         )

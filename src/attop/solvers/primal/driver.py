@@ -20,6 +20,8 @@ Vector = NDArray[np.float64]
 METHODS = ("newton", "subgradient")
 #: Steps of the subgradient method where max_iter sets no limit.
 SUBGRADIENT_STEPS = 20_000
+#: The certificate gathers the support vectors and all samples, the model its support vectors.
+GATHERED = 3
 #: A gap that no step makes smaller is the rounding's if it is this small, else the method's.
 ROUNDING = 1e-6
 
@@ -76,7 +78,9 @@ def solve(
     if max_iter < 0 and method == "subgradient":
         max_iter = SUBGRADIENT_STEPS
     limits = Limits(max_iter, max_time)
-    descent = _begin(problem, Samples(gram.X), start, method, limits)
+    samples = Samples(gram.X)
+    limits.ending = GATHERED * samples.seconds()
+    descent = _begin(problem, samples, start, method, limits)
     status: Status | None = None
     try:
         while status is None:
@@ -112,7 +116,7 @@ def solve(
 def _advance(descent: Newton | Subgradient, n_steps: int, limits: Limits) -> Status | None:
     """Make `n_steps` steps, or fewer within the limits; a status where there is nothing to gain.
 
-    The next step, and the certificate, will take about as long as the longest so far.
+    The next step will take about as long as the longest so far.
     """
     for _ in range(n_steps):
         began = limits.recorder.elapsed

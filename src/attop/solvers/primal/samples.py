@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ Vector = NDArray[np.float64]
 _BLOCK = 8192
 #: Samples that tell how far they are from each other.
 _PAIRS = 512
+#: Samples that tell how long it takes to gather them.
+_TIMED = 1024
 
 
 class Samples:
@@ -27,6 +30,13 @@ class Samples:
         self.X = X
         self.n_samples, self.n_features = X.shape
         self._step = max(1, self.n_samples) if X.dtype == np.float64 else _BLOCK
+
+    def seconds(self) -> float:
+        """About how long it takes to gather all rows and to multiply them, by some of them."""
+        some = np.arange(0, self.n_samples, max(1, self.n_samples // _TIMED))
+        began = time.perf_counter()
+        as_float64(self.X[some]) @ np.zeros(self.n_features)
+        return (time.perf_counter() - began) * self.n_samples / len(some)
 
     def scores(self, w: Vector) -> Vector:
         """``X w``."""
