@@ -1,5 +1,7 @@
 """The paper's coordinate descent: what it reaches, where it stalls, and that it says so."""
 
+import time
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -246,3 +248,29 @@ def test_the_warning_of_a_stall_names_the_exact_solver():
     with pytest.warns(ConvergenceWarning, match=r'no step of this solver.*Use solver="exact"'):
         model.set_params(random_state=0).fit(X, y)
     assert model.status_ is Status.STALLED
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of a stall, and of an optimum at w = 0
+@pytest.mark.parametrize("seed", range(8))
+def test_without_any_limit_the_descent_ends(seed):
+    rng = np.random.default_rng(seed)
+    X, y = 10.0 ** rng.uniform(-6, 6) * rng.normal(size=(30, 5)), np.arange(30) % 3 == 0
+    C = 10.0 ** rng.uniform(-2, 5)
+    model = TopPushK(3, C=C, kernel="linear", solver="pairwise", solver_options={"n_epochs": None})
+    model.fit(X, y)
+    assert model.status_ in (Status.CONVERGED, Status.STALLED, Status.PRECISION)
+
+
+@pytest.mark.parametrize("cache_size", [1000, 1])
+def test_the_time_is_kept_whatever_has_to_be_computed(cache_size):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 10))
+    y = X[:, 0] + rng.normal(size=4000) > 1.0
+    for max_time in (0.01, 0.5):
+        model = TopPushK(solver="pairwise", tol=1e-9, max_time=max_time, cache_size=cache_size)
+        began = time.perf_counter()
+        with pytest.warns(ConvergenceWarning, match="max_time"):
+            model.fit(X, y)
+        assert time.perf_counter() - began <= 5.0  # machines may be busy
+        assert model.status_ is Status.MAX_TIME
+        assert np.isfinite(model.dual_gap_)

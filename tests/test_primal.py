@@ -1,17 +1,21 @@
 """The primal solver: the optimum of the dual, reached from the other side."""
 
+import time
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import attop
-from attop import TauFPL, TopPush
+from attop import TauFPL, TopPush, TopPushK
 from attop.datasets import load_ionosphere
 from attop.formulations import FORMULATIONS
 from attop.kernels.functions import Gram, Kernel
-from attop.objectives import dual_value, infeasibility, primal_value, threshold
+from attop.objectives import certify, dual_value, infeasibility, primal_value, threshold
 from attop.solvers import primal
 from attop.solvers.primal import newton
 from attop.solvers.primal.samples import Samples
@@ -146,7 +150,15 @@ def test_the_smooth_loss_has_its_derivatives_and_is_a_little_below(surrogate):
     bend = (loss.slope(x + h) - loss.slope(x - h)) / (2 * h)
     assert_allclose(loss.curvature(x), bend, atol=1e-5)
     below = SURROGATES[surrogate].value(x) - loss.value(x)
-    assert np.all((below >= -1e-12) & (below <= 0.15 + 1e-12))
+    distance = SURROGATES[surrogate].slope(x) - loss.given  # of the slope to stay near to
+    assert np.all((below >= -1e-12) & (below <= 0.15 * distance**2 + 1e-12))
+
+
+def test_without_a_width_the_quadratic_hinge_is_itself():
+    x = np.linspace(-3.0, 2.0, 501)
+    loss, hinge2 = SmoothLoss("quadratic_hinge", 0.0, np.ones(501)), SURROGATES["quadratic_hinge"]
+    assert_allclose(loss.value(x), hinge2.value(x))
+    assert_allclose(loss.slope(x), hinge2.slope(x))
 
 
 @every_case
@@ -239,6 +251,68 @@ def test_extreme_weights_with_samples_in_both_classes(name, surrogate, C):
     problem = FORMULATIONS[name].problem(positive, C, surrogate, **PARAMETERS[name])
     solution = primal.solve(problem, Gram(Kernel("linear"), X), tol=1e-4, max_iter=300)
     assert solution.certificate.certifies(1e-4)
+
+
+def test_a_large_weight_on_ten_samples():
+    X, y = np.random.default_rng(0).normal(size=(10, 8)), np.array([0, 1] * 5)
+    model = TopPushK(K=1, C=1e4, kernel="linear", solver="primal").fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    exact = TopPushK(K=1, C=1e4, kernel="linear", tol=1e-8).fit(X, y)
+    assert_allclose(model.objective_, exact.objective_, rtol=2e-4)
+
+
+@every_case
+@pytest.mark.parametrize("scale", [1e-6, 1e4])
+def test_the_scale_of_the_features_is_that_of_the_weight(name, surrogate, scale):
+    """Features times a number are the same problem as C times its square."""
+    X, positive = two_clouds(12, 20, distance=3.0)
+    problem = FORMULATIONS[name].problem(positive, 100.0 / scale**2, surrogate, **PARAMETERS[name])
+    solution = primal.solve(problem, Gram(Kernel("linear"), scale * X), tol=1e-4)
+    plain = primal.solve(problem._replace(C=100.0), Gram(Kernel("linear"), X), tol=1e-4)
+    assert solution.status is plain.status is Status.CONVERGED
+    assert_allclose(scale**2 * solution.certificate.dual, plain.certificate.dual, rtol=2e-4)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_fit_ends_with_the_gap_that_it_claims(seed):
+    """Cauchy features of any scale and weights of any size, without a limit on the steps."""
+    rng = np.random.default_rng(seed)
+    X = 10.0 ** rng.uniform(-6, 6) * rng.standard_cauchy((30, 6))
+    X[20:] = X[:10]  # some of them with the other label
+    positive = rng.random(30) < 0.4
+    name, surrogate = CASES[seed % len(CASES)]
+    C = 10.0 ** rng.uniform(-4, 6)
+    problem = FORMULATIONS[name].problem(positive, C, surrogate, **PARAMETERS[name])
+    gram = Gram(Kernel("linear"), X)
+    solution = primal.solve(problem, gram, tol=1e-4)
+    assert solution.status in (Status.CONVERGED, Status.STALLED, Status.PRECISION)
+    certificate = certify(problem, gram, solution.alpha, solution.beta)
+    assert certificate.infeasibility <= 1e-8
+    assert certificate.gap == solution.certificate.gap
+    assert (certificate.gap <= 1e-4) == (solution.status is Status.CONVERGED)
+
+
+def test_the_best_point_is_kept():
+    problem, gram = linear_case("TopPushK", "hinge", C=300.0)
+    gaps = [
+        primal.solve(problem, gram, tol=1e-12, max_iter=steps).certificate.gap
+        for steps in range(1, 12)
+    ]
+    assert all(after <= before * (1 + 1e-9) for before, after in pairwise(gaps))
+
+
+@pytest.mark.parametrize("method", ["newton", "subgradient"])
+def test_the_time_is_kept_with_the_certificate(method):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 40))
+    y = X[:, 0] + 2.0 * rng.normal(size=20_000) > 3.0
+    model = TauFPL(tau=0.01, C=1.0, kernel="linear", solver="primal", tol=1e-13, max_time=0.5)
+    began = time.perf_counter()
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model.set_params(solver_options={"method": method}).fit(X, y)
+    assert model.status_ is Status.MAX_TIME
+    assert time.perf_counter() - began <= 5.0  # machines may be busy
+    assert np.isfinite(model.dual_gap_)
 
 
 def test_the_estimator_predicts_like_that_of_the_dual():

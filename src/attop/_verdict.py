@@ -43,6 +43,8 @@ def final_status(gram: Gram, solution: Solution, support: NDArray[np.intp], tol:
 
 def advice(status: Status, solver: str) -> str:
     """What to do about a status, for a user of `solver`."""
+    if status is Status.MAX_ITER and solver == "pairwise":
+        return "Use a larger max_iter or tol, or more n_epochs in solver_options."
     if status in _ADVICE:
         return _ADVICE[status]
     # The others are limits of the method, or of the arithmetic with such features.

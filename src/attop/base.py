@@ -73,7 +73,7 @@ default="rbf"
     max_iter : int, default=-1
         Most iterations of the solver, -1 for no limit.
     max_time : float, default=None
-        Most seconds to spend in the solver, None for no limit.
+        Most seconds to spend in the solver, its certificate included, None for no limit.
     cache_size : float, default=1000
         Megabytes for kernel columns.
     warm_start : bool, default=False

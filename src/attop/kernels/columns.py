@@ -1,10 +1,9 @@
 """Kernel columns for the solver: computed in blocks by matrix product, kept in a byte budget.
 
-A column source (`attop.kernels.sources`) computes columns of the training kernel matrix;
-`ColumnStore` keeps them.  The dual variables of every formulation sum to zero with their signs, so a
-constant added to the kernel changes no difference of scores: the Gaussian kernel is stored
-as ``k - 1``, which keeps more digits in single precision.  For the same reason its samples
-are centred.
+A source (`attop.kernels.sources`) computes columns of the training kernel matrix; `ColumnStore`
+keeps them.  The dual variables of every formulation sum to zero with their signs, so a constant
+added to the kernel changes no difference of scores: the Gaussian kernel is stored as ``k - 1``,
+which keeps more digits in single precision.  For the same reason its samples are centred.
 """
 
 from __future__ import annotations

@@ -44,12 +44,13 @@ class ColumnSource(Protocol):
     #: What was taken from the kernel, which is positive semi-definite for sure or may not be.
     shift: float
     definite: bool
-    #: Whether scores may be interpolated: entries are cheap, and of the size of 1.
-    interpolates: bool
     #: Multiplications that an entry takes.
     work: float
-    #: How far entries may be off; None where nothing is known.
-    errors: EntryErrors | None
+
+    @property
+    def errors(self) -> EntryErrors | None:
+        """How far entries may be off; None where nothing is known."""
+        ...
 
     def compute(self, rows: NDArray[np.intp], out: NDArray[Any], workers: Workers) -> None:
         """Write column ``rows[i]`` into ``out[i]``."""
@@ -80,7 +81,7 @@ class GaussianSource:
         The samples as they came, in any precision, of which those far out are used.
     """
 
-    shift, definite, interpolates = 1.0, True, True
+    shift, definite = 1.0, True
 
     def __init__(self, samples: Samples, gamma: float, original: Any) -> None:
         self.samples, self.gamma, self._original = samples, gamma, original
@@ -166,7 +167,7 @@ class _Rows:
 class GramSource:
     """Any other kernel: blocks of the float64 kernel function, rounded for storage."""
 
-    shift, interpolates = 0.0, False
+    shift = 0.0
 
     def __init__(self, gram: Gram, dtype: np.dtype, rows: NDArray[np.intp] | None = None) -> None:
         self.gram, self.dtype, self.definite = gram, dtype, gram.kernel.definite

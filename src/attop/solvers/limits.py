@@ -26,8 +26,8 @@ class Limits:
         Its clock is the one that counts.
     rounds : int
         Rounds, or steps, made so far.
-    ahead : float
-        Seconds that the next round and the certificate are expected to take.
+    ahead, ending : float
+        Seconds that the next round and, after the last one, the certificate will take.
     """
 
     max_iter: int
@@ -35,6 +35,7 @@ class Limits:
     recorder: HistoryRecorder = field(default_factory=HistoryRecorder)
     rounds: int = 0
     ahead: float = 0.0
+    ending: float = 0.0
 
     def reached(self) -> Status | None:
         """Which limit has been reached, if any."""
@@ -43,8 +44,10 @@ class Limits:
         return Status.MAX_TIME if self.out_of_time(self.ahead) else None
 
     def out_of_time(self, ahead: float = 0.0) -> bool:
-        """Whether `ahead` seconds more would be too many."""
-        return self.max_time is not None and self.recorder.elapsed + ahead >= self.max_time
+        """Whether `ahead` seconds more, and the ending, would be too many."""
+        if self.max_time is None:
+            return False
+        return self.recorder.elapsed + ahead + self.ending >= self.max_time
 
 
 @dataclass

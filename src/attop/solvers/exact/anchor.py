@@ -50,7 +50,8 @@ class Anchor:
                 some = ~at_hand & (keep[rows] == kept)
                 self.store.add_product(rows[some], rest[some], self.sums, keep=kept)
         self.counted[rows] = wanted[rows]
-        self.tally += self.store.source.errors.of_columns(rows, rest)
+        assert self.store.errors is not None
+        self.tally += self.store.errors.of_columns(rows, rest)
 
     def missing(self, wanted: NDArray[np.float64]):
         """The columns that are missing, and their weights."""
@@ -129,7 +130,8 @@ class Rest(NamedTuple):
     @classmethod
     def nothing(cls, n_samples: int) -> Rest:
         """The rest of the anchor itself."""
-        return cls(*np.zeros((3, n_samples)), Tallies())
+        weights, values, doubt = np.zeros((3, n_samples))
+        return cls(weights, values, doubt, Tallies())
 
 
 class Difference(NamedTuple):

@@ -26,6 +26,7 @@ from attop import objectives
 from attop._scores import Scores
 from attop.kernels.columns import ColumnStore
 from attop.kernels.errors import Tally
+from attop.kernels.sources import GaussianSource
 from attop.problem import Problem
 from attop.solvers.exact import parts
 from attop.solvers.exact import start as starts
@@ -92,6 +93,7 @@ class Reach:
     def __init__(self, state: State) -> None:
         assert isinstance(state.store, ColumnStore)
         self.state, self.store = state, state.store
+        self.errors = _gaussian(self.store).errors
         n = self.store.n_samples
         # Members of the group move with the cap together: their columns are summed once.
         self.group, self.others = Anchor(self.store), Anchor(self.store)
@@ -109,8 +111,9 @@ class Reach:
     @staticmethod
     def applies_to(state: State) -> bool:
         """Whether the kernel is definite, as the bound needs, and the point is not rescaled."""
-        takes_it = isinstance(state.store, ColumnStore) and state.store.source.interpolates
-        return takes_it and bool(np.isfinite(state.problem.C))
+        if not isinstance(state.store, ColumnStore) or not np.isfinite(state.problem.C):
+            return False
+        return isinstance(state.store.source, GaussianSource)
 
     def follow(self, part: parts.Part, small: State) -> None:
         """Go where the part went: its scores are taken over, others bounded or computed."""
@@ -158,7 +161,7 @@ class Reach:
         rows = rows[~self.known[rows]]
         if len(rows) == 0:
             return
-        state, errors = self.state, self.store.source.errors
+        state, errors = self.state, self.errors
         wanted = np.stack([state.coefficients(), state.members()])
         lacking = np.stack([self._lacking(), wanted[1] - self.group.counted])
         columns = np.flatnonzero(beyond_rounding(lacking, wanted).any(axis=0))
@@ -176,7 +179,7 @@ class Reach:
 
     def bounds(self, exact: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Scores of all samples with proved bounds on their errors, for the certificate."""
-        state, errors = self.state, self.store.source.errors
+        state, errors = self.state, self.errors
         error = errors.bounds(state.tally)
         rest_on = np.flatnonzero(self.doubt > 0.0)
         if len(rest_on) == 0:
@@ -286,7 +289,7 @@ class Reach:
         self.stages.append(Stage(difference.rows, difference.weights, coordinates))
         self.since[self.known] = len(self.stages)
         tally = since.tallies.now(self.others.tally, self.group.tally, self._cap)
-        self.state.tally |= tally + self.store.source.errors.of_columns(self.reference, weights)
+        self.state.tally |= tally + self.errors.of_columns(self.reference, weights)
         self.know(np.flatnonzero(doubtful))
         # The threshold may have risen by competitors that were found to be above it.
         near = Borders.of(self.state.problem, self.state.scores)
@@ -387,7 +390,7 @@ def _orthonormal(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float
 
 def _ridged(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
     """The kernel matrix of `rows` with its ridge, far above the rounding of its entries."""
-    kernel = store.source.precise(rows)
+    kernel = _gaussian(store).precise(rows)
     kernel[np.diag_indices_from(kernel)] = (1.0 + RIDGE) * _squares(store, rows)
     return kernel
 
@@ -405,6 +408,12 @@ def _triangular_inverse(L: NDArray[np.float64]) -> NDArray[np.float64]:
     inverse[half:, half:] = _triangular_inverse(L[half:, half:])
     inverse[half:, :half] = -inverse[half:, half:] @ (L[half:, :half] @ inverse[:half, :half])
     return inverse
+
+
+def _gaussian(store: ColumnStore) -> GaussianSource:
+    """The source of the columns, which has to be that of a Gaussian kernel."""
+    assert isinstance(store.source, GaussianSource)
+    return store.source
 
 
 def _squares(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -425,7 +434,7 @@ def _slack(store: ColumnStore, reference: NDArray[np.intp]) -> NDArray[np.float6
 
     These may be off, and the basis multiplies that by its norm at most.
     """
-    constant, slope, size = store.source.errors
+    constant, slope, size = _gaussian(store).errors
     # The root of the sum of squares over the reference of constant + slope (size + size_r).
     at_least = constant + slope * size
     own = slope * size[reference]

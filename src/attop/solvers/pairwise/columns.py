@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from attop.kernels.functions import Gram, Kernel
+from attop.solvers.limits import Limits
 from attop.solvers.pairwise.steps import Dual, Point, best_partner, move
 
 Vector = NDArray[np.float64]
@@ -45,24 +48,39 @@ class KernelColumns:
     cache_bytes : int
         The matrix is computed at once if it takes no more; otherwise as many columns are
         kept as do, the least recently used replaced first, and never fewer than two.
+    limits : Limits
+        The matrix is not computed where that would take too long.
+
+    Attributes
+    ----------
+    rate : float
+        Kernel entries per second, as the diagonal blocks were computed.
     """
 
-    def __init__(self, gram: Gram, cache_bytes: int):
+    def __init__(self, gram: Gram, cache_bytes: int, limits: Limits):
         self.n_samples = gram.n_samples
         self.n_computed = 0
-        self.matrix = None
+        self.matrix: NDArray[np.float64] | None = None
         rows = np.arange(self.n_samples)
         blocks = [rows[i : i + _BLOCK] for i in range(0, self.n_samples, _BLOCK)]
-        if 8 * self.n_samples**2 <= cache_bytes:
-            self.matrix = np.empty((self.n_samples, self.n_samples))
-            for part in blocks:
-                self.matrix[part] = gram.block(part, rows)
+        began = time.perf_counter()
+        self.diagonal = np.concatenate([np.diagonal(gram.block(part, part)) for part in blocks])
+        entries = sum(len(part) ** 2 for part in blocks)
+        self.rate = entries / max(time.perf_counter() - began, 1e-6)
+        if 8 * self.n_samples**2 <= cache_bytes and not limits.out_of_time(self.seconds()):
+            self.matrix = _whole(gram, limits)
+        if self.matrix is not None:
             self.n_computed = self.n_samples
             gram = Gram(Kernel("precomputed"), self.matrix)
         self.gram = gram
-        self.diagonal = np.concatenate([np.diagonal(gram.block(part, part)) for part in blocks])
         self._rows = rows
         self._kept = lru_cache(max(2, cache_bytes // (8 * self.n_samples)))(self._compute)
+
+    def seconds(self, n_columns: int | None = None) -> float:
+        """About how long so many columns, or all, will take."""
+        if self.matrix is not None:  # read rather than computed
+            return 8e-9 * self.n_samples * self.n_samples
+        return self.n_samples * (self.n_samples if n_columns is None else n_columns) / self.rate
 
     def __getitem__(self, row: int) -> Vector:
         if self.matrix is not None:
@@ -132,6 +150,17 @@ class KernelColumns:
                 move(dual, point, k, partner, step, column, self[point.rows[partner]])
                 total += gain
         return partner, total, False
+
+
+def _whole(gram: Gram, limits: Limits) -> NDArray[np.float64] | None:
+    """The whole matrix, or None where the time runs out before it is there."""
+    rows = np.arange(gram.n_samples)
+    matrix = np.empty((gram.n_samples, gram.n_samples))
+    for part in gen_batches(gram.n_samples, _BLOCK):
+        matrix[part] = gram.block(rows[part], rows)
+        if limits.out_of_time():
+            return None
+    return matrix
 
 
 @njit(cache=True, nogil=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,15 +12,18 @@ from attop.kernels.functions import Gram
 from attop.objectives import certify, dual_value, primal_value, relative_gap
 from attop.problem import Family, Problem
 from attop.projections import project_patmat, project_topk
+from attop.solvers.limits import Limits
 from attop.solvers.pairwise.columns import Draws, KernelColumns
 from attop.solvers.pairwise.steps import Dual, Point, best_partner
-from attop.solvers.solution import HistoryRecorder, Solution, Status
+from attop.solvers.solution import Solution, Status
 
 Vector = NDArray[np.float64]
 #: A step this long, in units of the kernel's diagonal, has no bound to stop it.
 _ENDLESS = 1e10
 #: Gains are negligible below this share of the square of the relative gap, or as rounding.
 _SLOW, _ROUNDING = 1e-6, 1e-14
+#: Sweeps, of as many steps as there are variables, that may bring no tenth of the gap.
+_PATIENCE = 50
 
 
 def solve(
@@ -53,7 +55,7 @@ def solve(
     max_iter : int, default=-1
         Stop after so many steps; -1 for no limit but that of `n_epochs`.
     max_time : float, default=None
-        Stop after so many seconds.
+        Stop after so many seconds, those of the certificate among them.
     cache_bytes : int, default=2**30
         The kernel matrix is computed once, in float64, if it fits; a step then costs
         :math:`O(n)`.  Otherwise columns are computed when needed, and as many kept.
@@ -83,31 +85,40 @@ def solve(
         that the gap will not close.
     """
     _check_options(n_epochs, reuse_probability, check_every, gap_reduction)
-    recorder = HistoryRecorder()  # time begins before the kernel is computed
+    n_variables = len(problem.positives) + len(problem.competitors)
+    # Time begins before the kernel is computed.
+    limits = Limits(_step_limit(n_variables, n_epochs, max_iter), max_time)
     rng = _generator(random_state)
-    columns = KernelColumns(gram, cache_bytes)
-    descent = _Descent(problem, columns, *_initial_point(problem, start, rng))
-    limit = _step_limit(descent.n_variables, n_epochs, max_iter)
+    columns = KernelColumns(gram, cache_bytes, limits)
+    descent = _Descent(problem, columns, *_initial_point(problem, columns, start, rng, limits))
     rule = _StoppingRule(tol, gap_reduction)
     status = None
     while status is None:
         primal, dual = descent.objectives()
-        recorder.add(descent.n_steps, primal, dual, relative_gap(primal, dual))
+        limits.recorder.add(limits.rounds, primal, dual, relative_gap(primal, dual))
         if verbose:
-            print(f"step {descent.n_steps}: primal {primal:.8g}, dual {dual:.8g}")
-        status = _status(descent, rule, primal, dual, limit, max_time, recorder.elapsed)
+            print(f"step {limits.rounds}: primal {primal:.8g}, dual {dual:.8g}")
+        status = _status(descent, rule, primal, dual, limits)
         if status is None:
-            descent.advance(min(check_every, limit - descent.n_steps), reuse_probability, rng)
+            began = limits.recorder.elapsed
+            n_steps = check_every if limits.max_iter < 0 else limits.max_iter - limits.rounds
+            descent.advance(min(check_every, n_steps), reuse_probability, rng)
+            limits.rounds = descent.n_steps
+            limits.ahead = limits.recorder.elapsed - began
+            limits.ending = descent.certificate_seconds()
     alpha, beta = descent.alpha.copy(), descent.beta.copy()
-    certificate = certify(problem, gram, alpha, beta)
+    # The kept matrix has the entries that the referee would compute; without it is more precise
+    # where the weights themselves are at hand.
+    kept = gram if gram.kernel.name == "linear" else columns.gram
+    certificate = certify(problem, kept, alpha, beta)
     if status is Status.CONVERGED and not rule.satisfied(certificate.primal, certificate.dual):
         status = Status.PRECISION
     return Solution(
         alpha=alpha,
         beta=beta,
         status=status,
-        history=recorder.finish(),
-        n_iter=descent.n_steps,
+        history=limits.recorder.finish(),
+        n_iter=limits.rounds,
         stats={"kernel_columns": columns.n_computed},
         certificate=certificate,
     )
@@ -136,22 +147,16 @@ def _status(
     rule: _StoppingRule,
     primal: float,
     dual: float,
-    limit: int,
-    max_time: float | None,
-    elapsed: float,
+    limits: Limits,
 ) -> Status | None:
     """Why to stop now; None to go on."""
     if rule.satisfied(primal, dual):
         return Status.CONVERGED
     if descent.unbounded:
         return Status.UNBOUNDED
-    if descent.stalled(primal, dual):
+    if descent.stalled(primal, dual, limits):
         return Status.STALLED
-    if descent.n_steps >= limit:
-        return Status.MAX_ITER
-    if max_time is not None and elapsed >= max_time:
-        return Status.MAX_TIME
-    return None
+    return limits.reached()
 
 
 class _Descent:
@@ -172,6 +177,11 @@ class _Descent:
         self.unbounded = False
         self._partner = -1
         self._sweep_gain, self._sweep_steps = 0.0, 0
+        self._least_gap, self._idle_sweeps = np.inf, 0
+
+    def certificate_seconds(self) -> float:
+        """About how long the certificate of this point will take."""
+        return self.columns.seconds(int(np.count_nonzero(self.point.values)))
 
     @property
     def alpha(self) -> Vector:
@@ -188,7 +198,9 @@ class _Descent:
         draws = Draws(
             rng.integers(self.n_variables, size=n_steps), rng.random(n_steps) < reuse_probability
         )
-        longest = _ENDLESS / max(float(self.columns.diagonal.max()), 1e-300)
+        longest = np.inf  # a finite C bounds every step
+        if np.isinf(self.problem.C):
+            longest = _ENDLESS / max(float(self.columns.diagonal.max()), 1e-300)
         self._partner, gain, self.unbounded = self.columns.run(
             self.dual, self.point, draws, self._partner, longest
         )
@@ -208,22 +220,30 @@ class _Descent:
         dual = dual_value(problem, norm2, self.alpha, self.beta)
         return primal_value(problem, norm2, scores), dual
 
-    def stalled(self, primal: float, dual: float) -> bool:
+    def stalled(self, primal: float, dual: float, limits: Limits) -> bool:
         """Whether the steps lead nowhere: neither those since the last look nor any other.
 
         Looks only once in as many steps as there are variables.  The dual error behaves as
         the square of the gap, which is mostly the error of the primal point; gains that
-        are negligible beside that square will not close the gap.
+        are negligible beside that square will not close the gap; nor will gains that, small
+        or not, bring nothing of it for many sweeps.
         """
         if self._sweep_steps < self.n_variables:
             return False
         gain, self._sweep_gain, self._sweep_steps = self._sweep_gain, 0.0, 0
+        if relative_gap(primal, dual) < 0.9 * self._least_gap:
+            self._least_gap, self._idle_sweeps = relative_gap(primal, dual), 0
+        self._idle_sweeps += 1
+        if self._idle_sweeps > _PATIENCE:
+            return True
         scale = max(abs(primal), abs(dual))
         negligible = max(_SLOW * relative_gap(primal, dual) ** 2, _ROUNDING) * scale
         if not gain <= negligible:
             return False
-        gains = (self._best_gain(k) for k in range(self.n_variables))
-        return all(gain <= negligible for gain in gains)
+        for k in range(self.n_variables):
+            if limits.reached() is not None or self._best_gain(k) > negligible:
+                return False
+        return True
 
     def _best_gain(self, k: int) -> float:
         """The gain of the best step of variable `k`."""
@@ -232,9 +252,21 @@ class _Descent:
 
 
 def _initial_point(
-    problem: Problem, start: tuple[Vector, Vector] | None, rng: np.random.Generator
+    problem: Problem,
+    columns: KernelColumns,
+    start: tuple[Vector, Vector] | None,
+    rng: np.random.Generator,
+    limits: Limits,
 ) -> tuple[Vector, Vector]:
-    """Project `start`, or a random point of the unit cube, onto the feasible set."""
+    """Project `start`, or a random point of the unit cube, onto the feasible set.
+
+    Its scores and its certificate take all columns; where there is no time for them, the
+    start is a point of few variables, which is as good as any without steps.
+    """
+    if limits.out_of_time(2.0 * columns.seconds()):
+        from attop.solvers.exact.start import small
+
+        return small(problem, 0)
     theta = problem.theta if problem.family == Family.PRICED_CAP else np.inf
     if start is None:
         alpha, beta = rng.random(len(problem.positives)), rng.random(len(problem.competitors))
@@ -248,7 +280,9 @@ def _initial_point(
 
 
 def _step_limit(n_variables: int, n_epochs: float | None, max_iter: int) -> int:
-    limit = sys.maxsize if n_epochs is None else math.ceil(n_epochs * n_variables / 2)
+    if n_epochs is None:
+        return max_iter
+    limit = math.ceil(n_epochs * n_variables / 2)
     return limit if max_iter < 0 else min(limit, max_iter)
 
 

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from attop.kernels.functions import Gram
 from attop.objectives import certify, infeasibility, relative_gap
 from attop.problem import Problem
+from attop.solvers.limits import Limits
 from attop.solvers.primal.newton import Newton
 from attop.solvers.primal.samples import Samples
 from attop.solvers.primal.subgradient import Subgradient
-from attop.solvers.solution import HistoryRecorder, Solution, Status
+from attop.solvers.solution import Solution, Status
 
 Vector = NDArray[np.float64]
 
@@ -19,6 +20,10 @@ Vector = NDArray[np.float64]
 METHODS = ("newton", "subgradient")
 #: Steps of the subgradient method where max_iter sets no limit.
 SUBGRADIENT_STEPS = 20_000
+#: The certificate gathers the support vectors and all samples, the model its support vectors.
+GATHERED = 3
+#: A gap that no step makes smaller is the rounding's if it is this small, else the method's.
+ROUNDING = 1e-6
 
 
 def solve(
@@ -52,7 +57,7 @@ def solve(
     max_iter : int
         Bound on the steps; -1 for none ("newton") or 20,000 ("subgradient").
     max_time : float, optional
-        Bound on the seconds.
+        Bound on the seconds, the certificate's among them.
     cache_bytes, random_state
         Without effect: nothing is cached, and nothing drawn at random.
     start : (alpha, beta), optional
@@ -70,70 +75,72 @@ def solve(
     Solution
     """
     _check(problem, gram, method, check_every)
-    recorder = HistoryRecorder()
-    descent = _begin(problem, Samples(gram.X), start, method)
     if max_iter < 0 and method == "subgradient":
         max_iter = SUBGRADIENT_STEPS
-    steps = 0
+    limits = Limits(max_iter, max_time)
+    samples = Samples(gram.X)
+    limits.ending = GATHERED * samples.seconds()
+    descent = _begin(problem, samples, start, method, limits)
     status: Status | None = None
     while status is None:
         gap = relative_gap(descent.primal, descent.dual)
-        recorder.add(steps, descent.primal, descent.dual, gap)
+        limits.recorder.add(limits.rounds, descent.primal, descent.dual, gap)
         if verbose:
-            print(f"step {steps}: primal {descent.primal:.8g}, gap {gap:.2e}")
+            print(f"step {limits.rounds}: primal {descent.primal:.8g}, gap {gap:.2e}")
         # The weights of Newton's method and those of its dual point differ a little.
-        if gap <= tol and certify(problem, gram, descent.alpha, descent.beta).certifies(tol):
+        if descent.best_gap <= tol and certify(problem, gram, *descent.best).certifies(tol):
             status = Status.CONVERGED
         else:
-            status = _limit(steps, max_iter, max_time, recorder.elapsed)
+            status = limits.reached()
         if status is None:
-            planned = check_every if max_iter < 0 else min(check_every, max_iter - steps)
-            made = _advance(descent, planned)
-            steps += made
-            status = Status.PRECISION if made < planned else None
-    certificate = certify(problem, gram, descent.alpha, descent.beta)
-    if status is Status.PRECISION and certificate.certifies(tol):
+            status = _advance(descent, check_every, limits)
+    alpha, beta = descent.best
+    certificate = certify(problem, gram, alpha, beta)
+    if certificate.certifies(tol) and status in (Status.PRECISION, Status.STALLED):
         status = Status.CONVERGED
     return Solution(
-        alpha=descent.alpha,
-        beta=descent.beta,
+        alpha=alpha,
+        beta=beta,
         status=status,
-        history=recorder.finish(),
-        n_iter=steps,
+        history=limits.recorder.finish(),
+        n_iter=limits.rounds,
         stats={},
         certificate=certificate,
         scores=certificate.scores,
     )
 
 
-def _advance(descent: Newton | Subgradient, n_steps: int) -> int:
-    """Make `n_steps` steps; how many were made before there was nothing left to gain."""
-    for made in range(n_steps):
+def _advance(descent: Newton | Subgradient, n_steps: int, limits: Limits) -> Status | None:
+    """Make `n_steps` steps, or fewer within the limits; a status where there is nothing to gain.
+
+    The next step will take about as long as the longest so far.
+    """
+    for _ in range(n_steps):
+        began = limits.recorder.elapsed
         if not descent.advance():
-            return made
-    return n_steps
+            return Status.PRECISION if descent.best_gap <= ROUNDING else Status.STALLED
+        limits.rounds += 1
+        limits.ahead = max(limits.ahead, limits.recorder.elapsed - began)
+        if limits.reached() is not None:
+            break
+    return None
 
 
 def _begin(
-    problem: Problem, samples: Samples, start: tuple[Vector, Vector] | None, method: str
+    problem: Problem,
+    samples: Samples,
+    start: tuple[Vector, Vector] | None,
+    method: str,
+    limits: Limits,
 ) -> Newton | Subgradient:
     """The method at its first point."""
     point = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
     if method == "newton":
-        return Newton(problem, samples, *(point if start is None else start))
+        return Newton(problem, samples, *(point if start is None else start), limits)
     # The average has to be feasible, which a start of another problem need not be.
     if start is not None and infeasibility(problem, *start) <= 1e-12:
         point = start
     return Subgradient(problem, samples, *point)
-
-
-def _limit(steps: int, max_iter: int, max_time: float | None, elapsed: float) -> Status | None:
-    """Which limit has been reached, if any."""
-    if 0 <= max_iter <= steps:
-        return Status.MAX_ITER
-    if max_time is not None and elapsed >= max_time:
-        return Status.MAX_TIME
-    return None
 
 
 def _check(problem: Problem, gram: Gram, method: str, check_every: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,10 @@ Vector = NDArray[np.float64]
 
 #: Rows made double at a time where the samples are in single precision.
 _BLOCK = 8192
+#: Samples that tell how far they are from each other.
+_PAIRS = 512
+#: Samples that tell how long it takes to gather them.
+_TIMED = 1024
 
 
 class Samples:
@@ -25,6 +30,13 @@ class Samples:
         self.X = X
         self.n_samples, self.n_features = X.shape
         self._step = max(1, self.n_samples) if X.dtype == np.float64 else _BLOCK
+
+    def seconds(self) -> float:
+        """About how long it takes to gather all rows and to multiply them, by some of them."""
+        some = np.arange(0, self.n_samples, max(1, self.n_samples // _TIMED))
+        began = time.perf_counter()
+        as_float64(self.X[some]) @ np.zeros(self.n_features)
+        return (time.perf_counter() - began) * self.n_samples / len(some)
 
     def scores(self, w: Vector) -> Vector:
         """``X w``."""
@@ -44,6 +56,13 @@ class Samples:
             part = rows[i : i + _BLOCK]
             result += as_float64(self.X[part]).T @ coefficients[part]
         return result
+
+    def spread(self) -> float:
+        """Half the squared distance of two samples: the median of some hundred pairs."""
+        some = np.linspace(0, self.n_samples - 1, min(self.n_samples, _PAIRS)).astype(np.intp)
+        difference = as_float64(self.X[some[1:]]) - as_float64(self.X[some[:-1]])
+        squares = difference.multiply(difference) if sp.issparse(difference) else difference**2
+        return 0.5 * float(np.median(np.asarray(squares.sum(axis=1))))
 
     def weights(self, problem: Problem, alpha: Vector, beta: Vector) -> Vector:
         """``w = sum alpha_i x_i - sum beta_j x_j``."""

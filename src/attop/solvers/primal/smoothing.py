@@ -12,7 +12,9 @@ the slopes from given ones makes them smooth.  With the width :math:`\mu` and th
 
 and the surrogate quantile the root of :math:`\sum l_{\theta\mu}(\theta (s_j - t)) = m \tau`.
 All are below the originals by at most :math:`\mu / 2`, and by much less where the given
-slopes are nearly the right ones.  The quadratic hinge is smooth already and stays as it is.
+slopes are nearly the right ones.  The quadratic hinge is smooth already; a width other than 0
+makes it less steep in the same way, by :math:`l_\mu(x) = \max_{q \ge 0} \; q (1 + x) - q^2 / 4 -
+\frac{\mu}{2} (q - \bar q)^2`.
 
 At any ``w``, the slopes :math:`\alpha_i = C l_\mu'(t_\mu - s_i)` and
 :math:`\beta = (\sum \alpha) \nabla_s t_\mu` are a feasible point of the dual: every gradient
@@ -42,9 +44,10 @@ class SmoothLoss:
     surrogate : {"hinge", "quadratic_hinge"}
         Which surrogate; the quadratic hinge is smooth already.
     width : float
-        Width of the quadratic piece of the hinge, positive.
+        Width of the quadratic piece of the hinge, positive; 0 leaves the quadratic hinge as
+        it is.
     given : ndarray
-        The slope of each term that the smoothing stays near to, in [0, 1].
+        The slope of each term that the smoothing stays near to.
     """
 
     surrogate: str
@@ -53,22 +56,21 @@ class SmoothLoss:
 
     def value(self, x: Vector) -> Vector:
         """The smooth surrogate of each entry."""
-        if self.surrogate == "quadratic_hinge":
-            return np.maximum(0.0, 1.0 + x) ** 2
         q = self.slope(x)
-        return q * (1.0 + x) - 0.5 * self.width * (q - self.given) ** 2
+        value = q * (1.0 + x) - 0.5 * self.width * (q - self.given) ** 2
+        return value - 0.25 * q**2 if self.surrogate == "quadratic_hinge" else value
 
     def slope(self, x: Vector) -> Vector:
         """First derivative."""
         if self.surrogate == "quadratic_hinge":
-            return 2.0 * np.maximum(0.0, 1.0 + x)
+            return np.maximum(0.0, (1.0 + x + self.width * self.given) / (0.5 + self.width))
         return np.clip((1.0 + x) / self.width + self.given, 0.0, 1.0)
 
     def curvature(self, x: Vector) -> Vector:
         """Second derivative, one of its two values where there is none."""
-        if self.surrogate == "quadratic_hinge":
-            return 2.0 * (1.0 + x > 0.0).astype(np.float64)
         slope = self.slope(x)
+        if self.surrogate == "quadratic_hinge":
+            return (slope > 0.0).astype(np.float64) / (0.5 + self.width)
         return ((slope > 0.0) & (slope < 1.0)).astype(np.float64) / self.width
 
 
@@ -138,9 +140,10 @@ def _smooth_quantile(
     The sum is convex and falls in ``t``: Newton's steps from the left of the root stay there.
     """
     theta, total = problem.theta, len(problem.competitors) * problem.tau
-    loss = SmoothLoss(problem.surrogate, theta * width, given)
+    hinge = problem.surrogate == "hinge"
+    loss = SmoothLoss(problem.surrogate, theta * width if hinge else 0.0, given)
     t = surrogate_root(scores, total, theta, problem.surrogate)
-    if problem.surrogate == "hinge":
+    if hinge:
         t -= 0.5 * width
         for _ in range(100):
             x = theta * (scores - t)

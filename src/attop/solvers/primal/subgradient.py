@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.objectives import dual_value, primal_value, threshold
+from attop.objectives import dual_value, primal_value, relative_gap, threshold
 from attop.problem import Family, Problem
 from attop.solvers.primal.samples import Samples
 from attop.surrogates import SURROGATES
@@ -52,6 +52,16 @@ class Subgradient:
         self.problem, self.samples = problem, samples
         self.alpha, self.beta = alpha, beta
         self._look(samples.weights(problem, alpha, beta))
+
+    @property
+    def best(self) -> tuple[Vector, Vector]:
+        """The dual point, whose value never falls."""
+        return self.alpha, self.beta
+
+    @property
+    def best_gap(self) -> float:
+        """Its relative gap."""
+        return relative_gap(self.primal, self.dual)
 
     def advance(self) -> bool:
         """Make one step; False where rounding leaves nothing to gain."""
