@@ -91,7 +91,7 @@ def centre(X: NDArray[Any]) -> NDArray[np.float64]:
     mean = np.mean(X, axis=0, dtype=np.float64)
     distances = squared_norms(X - mean)
     near = distances <= _NEAR * np.median(distances)
-    return mean if near.all() else np.mean(X[near], axis=0, dtype=np.float64)
+    return np.asarray(mean if near.all() else np.mean(X[near], axis=0, dtype=np.float64))
 
 
 def squared_norms(X: Any) -> NDArray[np.float64]:

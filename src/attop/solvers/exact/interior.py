@@ -131,10 +131,13 @@ def interior_point(
         solved = with_one_blas_thread(_solve, problem, enough) if small else _solve(problem, enough)
     if solved is None or not np.all(np.isfinite(solved[0])):
         return group
-    x = _rounded(problem, *solved, terms)
-    if x is None or problem.value(x) >= 0.0:
-        return group
-    return _accept(block, kernels, outside, terms, x, group)
+    x, held = solved
+    # Where the equations cannot be restored once all bounds are met, a point inside them will do.
+    for bounds, near in ((held, ROUND), (np.zeros_like(held), 0.0)):
+        point = _rounded(problem, x, bounds, near, terms)
+        if point is not None and problem.value(point) < 0.0:
+            return _accept(block, kernels, outside, terms, point, group)
+    return group
 
 
 def _outside(block: Block, kernels: Kernels, group: Group) -> tuple[Group, Array]:
@@ -310,10 +313,12 @@ def _interior_start(problem: Quadratic) -> Array:
     return np.clip(x, problem.lower + margin, upper - margin)
 
 
-def _rounded(problem: Quadratic, x: Array, held: NDArray[np.bool_], terms: Terms) -> Array | None:
-    """Values held by a bound put onto it, and the equations restored by those in between."""
+def _rounded(
+    problem: Quadratic, x: Array, held: NDArray[np.bool_], near: float, terms: Terms
+) -> Array | None:
+    """Values held by a bound, or near it, put onto it; the others restore the equations."""
     n, b = terms.n_alphas, len(x) - problem.capped
-    small = ROUND * max(float(np.max(x[:b])), 1e-300)
+    small = near * max(float(np.max(x[:b])), 1e-300)
     low, high = held[: len(x)], held[len(x) :]
     top = x[-1] if problem.capped else np.inf
     x = np.where(low | (x - problem.lower <= small), problem.lower, x)

@@ -169,7 +169,7 @@ class Rounds:
     def _most(self) -> float:
         """What no dual value exceeds, up to rounding, unless ``|w|^2`` can be negative."""
         total = float(np.sum(self.state.value))
-        rounding = 1e-12 * self.state.store.largest * total**2
+        rounding = 1e-12 * self.state.store.largest * total * total
         return TOO_MUCH * objectives.zero_value(self.state.problem) + rounding
 
     def _turn_back(self, sound: NDArray[np.float64]) -> Status:
