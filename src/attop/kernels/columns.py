@@ -44,6 +44,9 @@ class Workers:
 #: Columns computed at once: matrix products reach their speed from there on.  Long columns
 #: come in smaller blocks, which may have to be held besides the store.
 _BLOCK, _BLOCK_BYTES = 1024, 2**27
+#: Less is not worth saving: with columns of small problems that do not all fit, rounds multiply
+#: (9,300 for 87 samples and 64 columns).
+_LEAST_BYTES = 2**22
 #: Entries that are computed at once where none are kept.
 _PRODUCT = 2**22
 
@@ -56,7 +59,7 @@ class ColumnStore:
     source : ColumnSource
         Where columns come from.
     n_bytes : int
-        Budget.  At least 64 columns are kept whatever it says.
+        Budget.  At least 64 columns, and some megabytes, are kept whatever it says.
     workers : Workers
         Threads for the passes over columns.
     part_of : (ColumnStore, ndarray), optional
@@ -73,7 +76,7 @@ class ColumnStore:
     ) -> None:
         n = source.n_samples
         self.column_bytes = max(1, n * source.dtype.itemsize)
-        wanted = int(n_bytes // self.column_bytes)
+        wanted = int(max(n_bytes, _LEAST_BYTES) // self.column_bytes)
         self.source, self.workers = source, workers
         self.n_bytes, self._part_of = n_bytes, part_of
         self._step = max(64, min(_BLOCK, _BLOCK_BYTES // self.column_bytes))
