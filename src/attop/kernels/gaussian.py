@@ -2,8 +2,8 @@ r"""The Gaussian kernel in double precision, and how far its entries may be off 
 
 Distances come from one matrix product, :math:`|x - x'|^2 = |x|^2 + |x'|^2 - 2 \langle x, x'
 \rangle` of centred samples.  With the unit roundoff :math:`u` and :math:`d` features, the right
-side is off by at most :math:`\delta = u \kappa (|x|^2 + |x'|^2)`, :math:`\kappa = 8 \sqrt{d} +
-8`: the product by :math:`8 \sqrt{d} u |x| |x'|` (an assumption about the rounding of matrix
+side is off by at most :math:`\delta = u \kappa (|x|^2 + |x'|^2)`, :math:`\kappa = 4 \sqrt{d} +
+8`: the product by twice :math:`4 \sqrt{d} u |x| |x'|` (an assumption about the rounding of matrix
 products, which a test measures), the rest by the rounding of samples, norms and sums.  An entry
 is then off by at most :math:`\gamma \delta`, which is nothing for samples of ordinary norm and
 useless for those far out.

@@ -19,9 +19,9 @@ from attop.kernels.functions import Gram, as_float64
 if TYPE_CHECKING:
     from attop.kernels.columns import Workers
 
-#: Sparse samples get a dense copy of at most so many numbers, if these are not more than so many
+#: Sparse samples get a dense copy of at most so many bytes, if its numbers are not more than so many
 #: times those that are not zero: products of dense matrices are that much faster.
-_SPARE, _FASTER = 2**26, 32
+_SPARE, _FASTER = 2**28, 32
 #: Samples that the centre is taken from, at least.
 _FOR_CENTRE = 1024
 #: Samples whose entries may be off by more than this are far: in single precision from where on
@@ -90,7 +90,7 @@ class GaussianSource:
         rounding = gaussian.distance_rounding(samples.X.shape[1], self.dtype)
         single = self.dtype == np.float32
         self._border = gaussian.far_norm2(gamma, rounding, _FAR_SINGLE if single else _FAR_DOUBLE)
-        norms = samples.squared_norms.astype(np.float64)
+        norms = samples.squared_norms * (1.0 + 1e-6)  # they are rounded themselves
         #: The samples far out, and which they are of all samples.
         self.far = np.flatnonzero(~(norms <= self._border))
         self._is_far = np.zeros(self.n_samples, dtype=bool)
@@ -222,7 +222,7 @@ class Samples:
         """Centre dense samples and leave out features that do not vary; both change nothing."""
         n = X.shape[0]
         if sp.issparse(X) and _faster_dense(X):
-            X = X.astype(dtype).toarray()
+            X = X.toarray()  # rounded only when centred
         if sp.issparse(X):
             X = sp.csr_array(X, dtype=dtype)
             squares = X.multiply(X).sum(axis=1, dtype=np.float64)
@@ -261,7 +261,7 @@ class Samples:
 def _faster_dense(X) -> bool:
     """Whether sparse samples are dense and few enough that products of dense ones are faster."""
     n, d = X.shape
-    return n * d <= _SPARE and d * n <= _FASTER * X.nnz
+    return n * d * X.dtype.itemsize <= _SPARE and d * n <= _FASTER * X.nnz
 
 
 def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:

@@ -441,7 +441,7 @@ def _slack(store: ColumnStore, reference: NDArray[np.intp]) -> NDArray[np.float6
     squares = len(reference) * at_least**2 + 2.0 * at_least * np.sum(own) + np.sum(own**2)
     steepest = np.linalg.eigvalsh(_ridged(store, reference))[0] ** -0.5
     slack: NDArray[np.float64] = 2.0 * steepest * np.sqrt(squares)
-    return slack
+    return slack * (1.0 + slack)  # what is explained may exceed |phi|^2 by as much
 
 
 class Borders(NamedTuple):

@@ -1,0 +1,218 @@
+"""The bounds that certificates rest on: they hold for every entry, sum and interpolation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import cdist
+from tests.fuzz import clouds
+
+from attop.formulations import FORMULATIONS
+from attop.kernels import compiled
+from attop.kernels.columns import ColumnStore, Workers
+from attop.kernels.errors import EntryErrors, Tally
+from attop.kernels.functions import Gram, Kernel
+from attop.kernels.gaussian import ACCURACY, PRODUCT_ROUNDING, gaussian_kernel
+from attop.kernels.linear import LinearStore
+from attop.kernels.sources import column_source
+from attop.objectives import certify, signed_coefficients
+from attop.solvers.exact.rounds import Limits, Rounds
+from attop.solvers.exact.state import State
+
+CLOUDS = (
+    clouds.normal, clouds.sentinels, clouds.far_pair, clouds.far_clusters, clouds.offset,
+    clouds.scaled, clouds.duplicates, clouds.cauchy, clouds.lognormal, clouds.binary,
+)  # fmt: skip
+
+
+def cloud_of(kind, n=400, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    positive = rng.random(n) < 0.3
+    positive[:2] = True, False
+    return kind(rng, positive, d)[0], positive
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 10, 784, 3072])
+def test_matrix_products_round_as_assumed(d, dtype):
+    """Random samples, of one sign, and all alike: the worst case of a running sum."""
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=(200, d))
+    equal = np.repeat(rng.uniform(0.1, 1.0, size=(200, 1)), d, axis=1)
+    for X in (normal, np.abs(normal), equal, np.where(rng.random((200, d)) < 0.5, equal, 0.0)):
+        X = X.astype(dtype)
+        exact = X.astype(np.longdouble) @ X.astype(np.longdouble).T
+        norms = np.sqrt(np.diag(exact))
+        allowed = PRODUCT_ROUNDING * d**0.5 * 0.5 * np.finfo(dtype).eps * np.outer(norms, norms)
+        assert np.all(np.abs(X @ X.T - exact) <= allowed)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", CLOUDS, ids=lambda kind: kind.__name__)
+def test_every_entry_of_a_column_is_within_its_bound(kind, dtype, sparse):
+    X, _ = cloud_of(kind)
+    scale = 1.0 / np.median(np.var(X, axis=0) + 1e-300)
+    rows = np.arange(len(X))
+    for gamma in (0.01 * scale, scale, 30.0 * scale, 1e-3):
+        exact = np.exp(-gamma * cdist(X, X, "sqeuclidean")) - 1.0
+        workers = Workers()
+        gram = Gram(Kernel("rbf", gamma=gamma), sp.csr_array(X) if sparse else X)
+        source = column_source(gram, dtype, workers)
+        columns = np.empty((len(X), len(X)), dtype=source.dtype)
+        source.compute(rows, columns, workers)
+        _, slope, size = source.errors
+        allowed = source.errors.constant + slope * (size[:, np.newaxis] + size)
+        assert np.all(np.abs(columns - exact) <= allowed)
+        some = rows[::3]
+        assert np.all(np.abs(source.block(some, rows, workers) - exact[some]) <= allowed[some])
+        part = source.subset(some)
+        own = part.errors.constant + part.errors.slope * (
+            part.errors.size[:, None] + part.errors.size
+        )
+        inside = part.block(np.arange(len(some)), np.arange(len(some)), workers)
+        assert np.all(np.abs(inside - exact[np.ix_(some, some)]) <= own)
+        workers.close()
+
+
+def test_ordinary_samples_have_bounds_of_use():
+    """Else everything would be recomputed, and nothing gained."""
+    X, _ = cloud_of(clouds.normal, d=50)
+    workers = Workers()
+    source = column_source(Gram(Kernel("rbf", gamma=1 / 50), X), np.float32, workers)
+    workers.close()
+    assert len(source.far) == 0
+    assert source.errors.constant + 2.0 * source.errors.slope * np.max(source.errors.size) < 2e-5
+
+
+def test_a_few_samples_far_out_leave_the_others_in_single_precision():
+    X, _ = cloud_of(clouds.normal)
+    X[[3, 70]] = -99999.0
+    workers = Workers()
+    source = column_source(Gram(Kernel("rbf", gamma=0.2), X), np.float32, workers)
+    workers.close()
+    assert source.dtype == np.float32
+    assert list(source.far) == [3, 70]
+    assert np.max(np.delete(source.errors.size, [3, 70])) < 100.0
+
+
+@pytest.mark.parametrize("kind", CLOUDS, ids=lambda kind: kind.__name__)
+def test_the_gaussian_kernel_is_right_whatever_the_samples_and_blocks(kind):
+    X, _ = cloud_of(kind, n=300)
+    X[10] = X[250]
+    for gamma in (1e-3, 0.3, 1.0 / (X.shape[1] * np.median(np.var(X, axis=0) + 1e-300))):
+        whole = gaussian_kernel(X, X, gamma)
+        assert_allclose(whole, np.exp(-gamma * cdist(X, X, "sqeuclidean")), atol=ACCURACY, rtol=0)
+        assert np.all(np.diag(whole) == 1.0)
+        assert whole[10, 250] == 1.0
+        for block in (slice(0, 1), slice(7, 19), slice(100, 300)):
+            assert_allclose(gaussian_kernel(X[block], X, gamma), whole[block], atol=ACCURACY)
+            sparse = gaussian_kernel(sp.csr_array(X[block]), X, gamma)
+            assert_allclose(sparse, whole[block], atol=ACCURACY)
+
+
+def test_the_compiled_exponential_is_as_precise_as_it_says():
+    x = -np.concatenate([np.geomspace(1e-30, 87.0, 20_000), np.linspace(0.0, 87.0, 20_000)])
+    inner = np.zeros((1, len(x)), dtype=np.float32)
+    norms = (-x).astype(np.float32)
+    compiled.gaussian_minus_one(
+        0, len(x), inner, np.zeros(1, dtype=np.float32), norms, np.float32(1.0)
+    )
+    exact = np.expm1(-norms.astype(np.float64))
+    assert np.all(np.abs(inner[0] - exact) <= 1.1e-7 * np.abs(exact) + 1e-38)
+
+
+def test_tallies_count_every_change():
+    errors = EntryErrors(1e-6, 1e-7, np.array([1.0, 2.0, 30.0]))
+    there = errors.of_columns(np.array([0, 2]), np.array([1.5, -0.5]))
+    back = errors.of_columns(np.array([0, 2]), np.array([-1.5, 0.5]))
+    assert there == Tally(2.0, 16.5)
+    assert there + back == there * 2.0  # what is taken back leaves its error behind
+    assert_allclose(errors.bounds(there), 2.0 * 1e-6 + 1e-7 * (16.5 + 2.0 * errors.size), rtol=1e-6)
+
+
+def state_after_rounds(X, positive, name, parameters, gamma, C=1.0, tol=1e-3):
+    problem = FORMULATIONS[name].problem(positive, C, "hinge", **parameters)
+    gram = Gram(Kernel("rbf", gamma=gamma), X)
+    workers = Workers()
+    store = ColumnStore(column_source(gram, np.float32, workers), 2**30, workers)
+    solver = Rounds(State(problem, store), Limits(-1, 20.0), 0, all_scores=False)
+    if solver.begin(None, 0) is None:
+        solver.run(tol)
+    workers.close()
+    return solver, gram, problem
+
+
+def exact_scores(solver, gram, problem):
+    a = signed_coefficients(problem, solver.state.alpha, solver.state.beta)
+    X = gram.X.astype(np.float64)
+    support = np.flatnonzero(a)
+    kernel = np.exp(-gram.kernel.gamma * cdist(X, X[support], "sqeuclidean"))
+    return kernel @ a[support]
+
+
+def within(scores, error, exact):
+    """Whether one constant brings all scores within their errors."""
+    return np.max(exact - scores - error) <= np.min(exact - scores + error) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("TopPush", {}), ("TauFPL", {"tau": 0.05}), ("PatMatNP", {"tau": 0.05, "theta": 1.0})],
+)
+@pytest.mark.parametrize(
+    "kind", [clouds.normal, clouds.sentinels, clouds.far_clusters, clouds.cauchy]
+)
+def test_scores_after_many_updates_are_within_their_tally(kind, name, parameters):
+    X, positive = cloud_of(kind, n=900, seed=1)
+    solver, gram, problem = state_after_rounds(X, positive, name, parameters, 0.2)
+    errors = solver.state.store.errors
+    error = errors.bounds(solver.state.tally)
+    assert within(solver.state.scores, error, exact_scores(solver, gram, problem))
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0])
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("TopPush", {}), ("TauFPL", {"tau": 0.02}), ("PatMatNP", {"tau": 0.02, "theta": 1.0})],
+)
+def test_interpolated_scores_are_within_their_proved_bounds(name, parameters, C):
+    """And most samples are left out by them."""
+    rng = np.random.default_rng(3)
+    positive = rng.random(5000) < 0.2
+    X = rng.normal(size=(5000, 10))
+    X[positive, :3] += 1.5
+    X[rng.choice(5000, 4, replace=False), 5] = -9999.0
+    solver, gram, problem = state_after_rounds(X, positive, name, parameters, 0.02, C)
+    assert solver.reach is not None
+    point = solver.state.alpha, solver.state.beta
+    seen = []
+
+    def hint(exact):
+        seen.append(solver.bounds(exact))
+        return seen[-1]
+
+    hinted = certify(problem, gram, *point, hint=hint)
+    scores, error = seen[0]
+    assert within(scores, error, exact_scores(solver, gram, problem))
+    assert_allclose(hinted[:6], certify(problem, gram, *point)[:6], rtol=1e-9, atol=1e-9)
+    assert len(hinted.rows) < 0.8 * len(X)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_sums_of_linear_columns_do_not_suffer_from_an_offset(offset):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)) + offset
+    rows, weights = rng.permutation(200)[:50], rng.normal(size=50)
+    weights -= np.mean(weights)
+    workers = Workers()
+    store, out = LinearStore(X, workers), np.zeros(200)
+    store.add_columns(rows, weights, out)
+    workers.close()
+    centred = (X - X.mean(axis=0)).astype(np.longdouble)
+    exact = (centred @ (centred[rows].T @ weights)).astype(np.float64)
+    assert_allclose(out - out.mean(), exact - exact.mean(), atol=1e-9)
+    assert_allclose(store.submatrix(rows), store.features(rows) @ store.features(rows).T)
+    assert_allclose(store.diagonal(rows), np.diag(store.submatrix(rows)), rtol=1e-12)
