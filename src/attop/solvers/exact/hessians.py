@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.utils import gen_batches
 
 #: Ridges that are tried, relative to the largest entry of the diagonal.
-RIDGES = (1e-14, 1e-12, 1e-10, 1e-8)
+RIDGES = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 #: Rows of the features that are multiplied at once.
 _ROWS = 2048
 
