@@ -20,6 +20,11 @@ _BIAS = np.int32(127)
 _MANTISSA = np.int32(23)
 
 
+@njit(cache=True, nogil=True)
+def nothing():
+    """Does nothing, but the first call of a compiled function makes numba import half of itself."""
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST, inline="always")
 def _expm1_single(x):
     """``expm1(x)`` for float32 ``x <= 0``, in operations that vectorise.

@@ -13,6 +13,7 @@ from attop.model_selection._memory import RememberingGram
 from attop.model_selection._starts import Solved, nearest, start_from
 from attop.objectives import support
 from attop.problem import Problem
+from attop.solvers import load
 from attop.solvers.solution import Solution
 
 
@@ -37,12 +38,10 @@ class SharedFits:
     """
 
     def __init__(self, gram: Gram, tol: float, cache_size: float) -> None:
-        # Imported here: the compiled solver makes `import attop` slow.
-        from attop.solvers.exact import open_columns
-
         n_bytes = int(cache_size * 2**20)
         self.gram = RememberingGram.of(gram.kernel, gram.X, n_bytes // 6)
-        self.columns = open_columns(gram, tol, n_bytes)
+        # Loaded here: the compiled solver makes `import attop` slow.
+        self.columns = load("attop.solvers.exact").open_columns(gram, tol, n_bytes)
         self._solved: list[Solved] = []
 
     def __enter__(self) -> Self:

@@ -13,11 +13,15 @@ one module and one line in `SOLVERS`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
 from inspect import signature
+from types import ModuleType
 from typing import Any
 
+from attop._threads import Pool
 from attop.solvers.solution import Solution
 
 #: Where each solver is found, as ``module:function``; imported when first asked for.
@@ -38,7 +42,28 @@ DEFAULT_SOLVER = "exact"
 def get_solver(name: str) -> Callable[..., Solution]:
     """The function of the solver called `name`, a key of `SOLVERS` or ``"auto"``."""
     module, function = SOLVERS[DEFAULT_SOLVER if name == "auto" else name].split(":")
-    return getattr(import_module(module), function)
+    return getattr(load(module), function)
+
+
+@lru_cache
+def load(module: str) -> ModuleType:
+    """Import a module whole, even if an interrupt comes meanwhile.
+
+    It is imported by a thread, which receives none: numba cannot be imported again after an
+    interrupt, and every later fit of the process would fail.
+    """
+    pool = Pool(1)
+    try:
+        return pool.map(_import, [(module,)])[0]
+    finally:
+        pool.close()
+
+
+def _import(module: str) -> ModuleType:
+    found = import_module(module)
+    if "numba" in sys.modules:
+        import_module("attop.kernels.compiled").nothing()
+    return found
 
 
 def options_of(solve: Callable[..., Any]) -> list[str]:
