@@ -19,7 +19,7 @@ from attop.kernels.functions import Gram, as_float64
 if TYPE_CHECKING:
     from attop.kernels.columns import Workers
 
-#: Sparse samples get a dense copy of at most so many bytes, if its numbers are not more than so many
+#: Sparse samples get a dense copy of at most so many bytes, if its numbers are at most so many
 #: times those that are not zero: products of dense matrices are that much faster.
 _SPARE, _FASTER = 2**28, 32
 #: Samples that the centre is taken from, at least.
