@@ -41,6 +41,15 @@ def test_the_limit_of_threads_ends_with_an_error():
     assert blas_threads() == before
 
 
+@pytest.fixture
+def interruptible():
+    """Interrupts raise KeyboardInterrupt, even in a background job, which ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_of_the_caller_leaves_no_thread_at_work():
     pool, begun = Pool(2), []
 

@@ -106,6 +106,8 @@ class Victim:
         from sklearn.base import clone
 
         warnings.simplefilter("ignore")
+        # Processes of a background job inherit that interrupts are ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self.estimator, self.X, self.y = problem(name)
         first = clone(self.estimator)
         if getattr(first, "solver", "") == "pairwise":
