@@ -46,7 +46,7 @@ class Workers:
 _BLOCK, _BLOCK_BYTES = 1024, 2**27
 #: Less is not worth saving: with columns of small problems that do not all fit, rounds multiply
 #: (9,300 for 87 samples and 64 columns).
-_LEAST_BYTES = 2**22
+_LEAST_BYTES = 2**18
 #: Entries that are computed at once where none are kept.
 _PRODUCT = 2**22
 
@@ -59,7 +59,7 @@ class ColumnStore:
     source : ColumnSource
         Where columns come from.
     n_bytes : int
-        Budget.  At least 64 columns, and some megabytes, are kept whatever it says.
+        Budget.  At least 64 columns, and some kilobytes, are kept whatever it says.
     workers : Workers
         Threads for the passes over columns.
     part_of : (ColumnStore, ndarray), optional
