@@ -213,9 +213,9 @@ default="rbf"
             return as_float64(X) @ self.coef_[0] - self.threshold_
         if self._fitted_kernel.name == "precomputed":
             return as_float64(X[:, self.support_]) @ self.dual_coef_[0] - self.threshold_
-        vectors = as_float64(self.support_vectors_)  # once rather than for each block
+        entries = self._fitted_kernel.onto(self.support_vectors_)
         scores = kernel_expansion(
-            lambda rows, columns: self._fitted_kernel(X[rows], vectors[columns]),
+            lambda rows, columns: entries(X[rows], columns),
             np.arange(X.shape[0]),
             self.dual_coef_[0],
             self._fitted_kernel.threads,

@@ -18,7 +18,13 @@ from sklearn.metrics import pairwise
 from sklearn.utils import gen_batches, gen_even_slices
 
 from attop._threads import map_in_threads, n_threads
-from attop.kernels.gaussian import gaussian_kernel
+from attop.kernels.gaussian import (
+    Points,
+    centre,
+    gaussian_entries,
+    gaussian_kernel,
+    gaussian_onto,
+)
 
 #: Rows and columns of blocks that are summed up; in float64 they fit the caches of most machines.
 BLOCK = 768
@@ -91,6 +97,24 @@ class Kernel:
                 values[part] = self._values(X[part], Y)
         return values
 
+    def onto(self, Y) -> Callable[[Any, slice], NDArray[np.float64]]:
+        """A function of some `X` and a slice of `Y` that gives their kernel values.
+
+        What has to be done with `Y` is done once.
+        """
+        if self.name == "rbf":
+            return gaussian_onto(Y, self.gamma)
+        converted = as_float64(Y)
+        return lambda X, part: self(X, converted[part])
+
+    def within(self, Y) -> Callable[[slice, slice], NDArray[np.float64]]:
+        """The same for two slices of `Y`."""
+        if self.name == "rbf":
+            points = Points.of(Y, None if sp.issparse(Y) else centre(Y))
+            return lambda one, other: gaussian_entries(points[one], points[other], self.gamma)
+        converted = as_float64(Y)
+        return lambda one, other: self(converted[one], converted[other])
+
     def _values(self, X, Y) -> NDArray[np.float64]:
         """The same of a named kernel in one call."""
         assert isinstance(self.name, str)
@@ -133,8 +157,8 @@ class Gram:
         """A function of rows and a slice of `columns` that gives the entries there."""
         if not self._convertible(columns):
             return lambda rows, part: self.block(rows, columns[part])
-        samples = as_float64(self.X[columns])  # once rather than for each block
-        return lambda rows, part: self.kernel(self.X[rows], samples[part])
+        entries = self.kernel.onto(self.X[columns])
+        return lambda rows, part: entries(self.X[rows], part)
 
     def among(self, rows, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """``sum_v coefficients_v k(row_i, row_v)`` for each row, each entry computed once.
@@ -164,8 +188,7 @@ class Gram:
         """A function of two slices of `rows` that gives the entries there."""
         if not self._convertible(rows):
             return lambda one, other: self.block(rows[one], rows[other])
-        samples = as_float64(self.X[rows])
-        return lambda one, other: self.kernel(samples[one], samples[other])
+        return self.kernel.within(self.X[rows])
 
 
 def as_float64(X):

@@ -17,6 +17,8 @@ are near the limit.  :doc:`/theory/certificate` has the proof.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,33 +53,73 @@ def far_norm2(gamma: float, rounding: float, limit: float) -> float:
     return limit / (gamma * rounding)
 
 
+@dataclass(frozen=True)
+class Points:
+    """Samples made ready for distances.
+
+    Attributes
+    ----------
+    original : ndarray or CSR matrix
+        The samples, in any precision.
+    centred : the same, in float64
+        Dense ones from a common centre.
+    norms : ndarray
+        Squared norms of the centred ones.
+    """
+
+    original: Any
+    centred: Any
+    norms: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, X: Any, middle: NDArray[np.float64] | None) -> Points:
+        """Samples taken from `middle`, or sparse ones as they are."""
+        centred = X.astype(np.float64) if middle is None else X - middle
+        return cls(X, centred, squared_norms(centred))
+
+    def __getitem__(self, part: slice) -> Points:
+        return Points(self.original[part], self.centred[part], self.norms[part])
+
+
 def gaussian_kernel(X: Any, Y: Any, gamma: float) -> NDArray[np.float64]:
-    """``exp(-gamma |x - y|^2)`` for the rows of `X` and `Y`, float64 arrays or CSR matrices.
+    """``exp(-gamma |x - y|^2)`` for the rows of `X` and `Y`, in float64 whatever they are.
 
     Entries are right to about 1e-10 whatever the norms of the samples, and 1 for equal ones.
     """
-    if sp.issparse(X) or sp.issparse(Y):
-        X, Y = sp.csr_array(X), sp.csr_array(Y)
-        norms_X, norms_Y = squared_norms(X), squared_norms(Y)
-        values = (X @ (-2.0 * Y.T)).toarray()
-    else:
-        middle = centre(Y)
-        centred_X, centred_Y = X - middle, Y - middle
-        norms_X, norms_Y = squared_norms(centred_X), squared_norms(centred_Y)
-        centred_Y *= -2.0
-        values = centred_X @ centred_Y.T
-    values += norms_X[:, np.newaxis]
-    values += norms_Y
-    rounding = distance_rounding(X.shape[1], np.float64)
+    return gaussian_onto(Y, gamma)(X, slice(None))
+
+
+def gaussian_onto(Y: Any, gamma: float) -> Callable[[Any, slice], NDArray[np.float64]]:
+    """A function of some `X` and a slice of `Y` that gives `gaussian_kernel` of the two."""
+    Y = sp.csr_array(Y) if sp.issparse(Y) else Y
+    middle = None if sp.issparse(Y) else centre(Y)
+    columns = Points.of(Y, middle)
+
+    def entries(X: Any, part: slice) -> NDArray[np.float64]:
+        if sp.issparse(X) == (middle is None):
+            return gaussian_entries(Points.of(X, middle), columns[part], gamma)
+        return gaussian_kernel(sp.csr_array(X), sp.csr_array(Y[part]), gamma)
+
+    return entries
+
+
+def gaussian_entries(X: Points, Y: Points, gamma: float) -> NDArray[np.float64]:
+    """`gaussian_kernel` of samples from one centre."""
+    product = X.centred @ Y.centred.T
+    values: NDArray[np.float64] = product.toarray() if sp.issparse(product) else product
+    values *= -2.0
+    values += X.norms[:, np.newaxis]
+    values += Y.norms
+    rounding = distance_rounding(X.centred.shape[1], np.float64)
     border = far_norm2(gamma, rounding, _DOUBLE_LIMIT)
-    largest = max(np.max(norms_X, initial=0.0), np.max(norms_Y, initial=0.0))
+    largest = max(np.max(X.norms, initial=0.0), np.max(Y.norms, initial=0.0))
     # What may be zero is: samples are as near to themselves as can be.
     nothing = 4.0 * rounding * min(border, largest)
     if np.min(values, initial=np.inf) <= nothing:
         values[values <= nothing] = 0.0
-    far_X, far_Y = np.flatnonzero(norms_X > border), np.flatnonzero(norms_Y > border)
-    if len(far_X) and len(far_Y):
-        _by_differences(X, Y, far_X, far_Y, values)
+    if largest > border:
+        far_X, far_Y = np.flatnonzero(X.norms > border), np.flatnonzero(Y.norms > border)
+        _by_differences(X.original, Y.original, far_X, far_Y, values)
     values *= -gamma
     return np.exp(values, out=values)
 
@@ -112,4 +154,4 @@ def _by_differences(X, Y, rows, columns, distances) -> None:
 
 
 def _dense(X: Any) -> NDArray[np.float64]:
-    return X.toarray() if sp.issparse(X) else X
+    return (X.toarray() if sp.issparse(X) else X).astype(np.float64, copy=False)
