@@ -54,7 +54,7 @@ RIDGE = 1e-4
 #: Rounding of inner products in double precision, relative to the sums of absolute weights.
 DOUBLE_ROUNDING = 1e-12
 #: Bands in which a triangular matrix is multiplied, and the share of a square one that they have.
-BANDS = 4
+BANDS = 8
 TRIANGLE = 0.5 * (1.0 + 1.0 / BANDS)
 #: A pass over a kernel entry takes as long as the product of so many features.
 PASS = 80
