@@ -9,7 +9,7 @@ import numpy as np
 from attop.solvers.solution import HistoryRecorder, Status
 
 #: A fit ends where so many rounds have brought less than this share of what is missing.
-WINDOW, HARDLY = 25, 1e-3
+WINDOW, HARDLY = 25, 1e-2
 
 
 @dataclass

@@ -16,6 +16,7 @@ from attop.kernels.linear import LinearStore
 from attop.kernels.sources import column_source
 from attop.objectives import Certificate
 from attop.problem import Problem
+from attop.solvers.exact import start as starts
 from attop.solvers.exact.forecast import Forecast
 from attop.solvers.exact.rounds import Rounds
 from attop.solvers.exact.state import State, Store
@@ -26,6 +27,8 @@ from attop.solvers.solution import Solution, Status
 DOUBLE_UP_TO = 2048
 #: A tolerance below this needs columns in double precision.
 DOUBLE_BELOW = 1e-5
+#: A larger violation of the constraints, relative to them, is mended before the certificate.
+BALANCED = 1e-10
 #: Precision of such columns.
 DOUBLE = float(np.finfo(np.float64).eps)
 
@@ -159,6 +162,9 @@ def _certified(
     for attempt in range(4):
         began = time.perf_counter()
         solver.active = None  # its columns make room for the scores
+        if objectives.infeasibility(state.problem, state.alpha, state.beta) > BALANCED:
+            if solver.reach is None:  # else the sums behind the scores would not follow
+                state.set(*starts.feasible(state.problem, state.alpha, state.beta))
         certificate = _certificate(solver, gram)
         solver.counts["seconds_certificate"] += time.perf_counter() - began
         wrong = status in (Status.UNBOUNDED, Status.NOT_PSD)

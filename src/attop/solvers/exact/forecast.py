@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attop import objectives
 from attop._threads import n_threads
@@ -15,6 +16,8 @@ from attop.solvers.exact.state import State
 
 #: Samples of the block by which the time of a kernel entry is measured.
 _TRIED = 256
+#: So often it is measured.
+_TRIES = 4
 #: A column entry, in single precision and by larger products, takes this share of the time.
 _SINGLE = 0.25
 
@@ -41,19 +44,27 @@ class Forecast:
             per_row = (time.perf_counter() - began) / len(rows)
             self.pass_seconds = 4.0 * per_row * self.n_samples
             return
-        gram.block(rows, rows)  # what is slow the first time only
-        began = time.perf_counter()
-        gram.block(rows, rows)
         threads = min(gram.kernel.threads, n_threads())
-        self.entry_seconds = (time.perf_counter() - began) / len(rows) ** 2 / threads
+        # The shortest of some, since others may want the processor at the same time.
+        shortest = min(_seconds_of_block(gram, rows) for _ in range(_TRIES))
+        self.entry_seconds = shortest / len(rows) ** 2 / threads
 
-    def seconds(self, state: State) -> float:
-        """For the certificate of the point; and, if it is one of a part, to score all samples."""
+    def seconds(self, state: State, share: float = 1.0) -> float:
+        """For the certificate of the point; and, if it is one of a part, to score all samples.
+
+        A part with this `share` of the samples has as small a share of those that matter.
+        """
+        support = int(np.count_nonzero(state.value))
+        part = state.store.n_samples < self.n_samples
+        return self.seconds_of(support, self._near(state) / share, part)
+
+    def seconds_of(self, support: int, near: float, part: bool) -> float:
+        """The same of so many support vectors, and other samples that matter."""
         if self.linear:
             return self.pass_seconds
-        support = max(int(np.count_nonzero(state.value)), self.least)
-        entries = support * (0.5 * support + self._near(state))
-        if state.store.n_samples < self.n_samples:
+        support = max(support, self.least)
+        entries = support * (0.5 * support + min(near, self.n_samples))
+        if part:
             entries += _SINGLE * support * self.n_samples
         return float(entries * self.entry_seconds)
 
@@ -66,3 +77,10 @@ class Forecast:
         above = scores[problem.competitors] >= parts.level(problem, scores, t)
         idle = np.count_nonzero(room & (state.alpha == 0.0))
         return int(idle + np.count_nonzero(above & (state.beta == 0.0)))
+
+
+def _seconds_of_block(gram: Gram, rows: NDArray[np.intp]) -> float:
+    """How long it takes to compute the entries of a block."""
+    began = time.perf_counter()
+    gram.block(rows, rows)
+    return time.perf_counter() - began

@@ -65,6 +65,7 @@ class Rounds:
     ) -> None:
         self.state, self.limits, self.verbose, self.nested = state, limits, verbose, nested
         self.forecast, self.last_look = forecast, limits.recorder.elapsed
+        self.share = 1.0
         self.reach: Reach | None = None
         if not all_scores and Reach.applies_to(state):
             self.reach = Reach(state)
@@ -100,7 +101,7 @@ class Rounds:
         began = time.perf_counter()
         part = parts.subsample(state.problem, random_state)
         small = State(part.problem, state.store.subset(part.rows))
-        nested = self._nested(small)
+        nested = self._nested(small, len(part.rows) / state.store.n_samples)
         status = nested.begin(None, random_state) or nested.run(ROUGHLY)
         self._count(nested)
         del nested
@@ -115,6 +116,9 @@ class Rounds:
         else:
             scores = self.reach.scores_by(part, small)
         alpha, beta = starts.extended(part, small, state.problem, scores)
+        if self._too_late(int(np.count_nonzero(alpha) + np.count_nonzero(beta))):
+            state.set(*starts.embedded(part, small, state.problem, random_state))
+            return Status.MAX_TIME
         # Competitors that it does not know are too high by its scores, and so their threshold.
         self.expected = objectives.threshold(part.problem, small.scores)
         del small, part
@@ -152,9 +156,12 @@ class Rounds:
             if gap <= tol:
                 return Status.CONVERGED
             if hard_margin and self._diverged():
+                if not np.isfinite(dual):
+                    self._turn_back(sound)
                 return Status.UNBOUNDED
             if not (self.state.sure or dual <= self._most()):
-                return self._turn_back(sound)
+                self._turn_back(sound)
+                return Status.NOT_PSD
             sound = self.state.value if self.state.sure else self.state.value.copy()
             self._look_ahead()
             status = self.limits.reached()
@@ -172,19 +179,24 @@ class Rounds:
         rounding = 1e-12 * self.state.store.largest * total * total
         return TOO_MUCH * objectives.zero_value(self.state.problem) + rounding
 
-    def _turn_back(self, sound: NDArray[np.float64]) -> Status:
+    def _turn_back(self, sound: NDArray[np.float64]) -> None:
         """Return to the last sound values: the kernel is indefinite, and beyond is nothing."""
         n = self.state.n_alphas
         self.state.set(sound[:n].copy(), sound[n:].copy())
-        return Status.NOT_PSD
 
     def _look_ahead(self) -> None:
         """Tell the limits how long one more round, and what comes after it, will take."""
         if self.forecast is not None:
             now = self.limits.recorder.elapsed
             # Nobody knows how long the next round will take: as long as the last one.
-            self.limits.ahead = now - self.last_look + self.forecast.seconds(self.state)
+            self.limits.ahead = now - self.last_look + self.forecast.seconds(self.state, self.share)
             self.last_look = now
+
+    def _too_late(self, support: int) -> bool:
+        """Whether there is no time for a point with so many support vectors."""
+        if self.forecast is None:
+            return False
+        return self.limits.out_of_time(self.forecast.seconds_of(support, 0.0, part=True))
 
     def _advance(self, idle: int, tol: float, gap: float) -> None:
         """One round, or those that solve the active part, from a point with this `gap`."""
@@ -245,8 +257,11 @@ class Rounds:
         assert errors is not None
         return self.state.scores, errors.bounds(self.state.tally)
 
-    def _nested(self, small: State) -> Rounds:
-        return Rounds(small, self.limits, self.verbose, nested=True, forecast=self.forecast)
+    def _nested(self, small: State, share: float = 1.0) -> Rounds:
+        """Rounds on a part, which may be drawn as a share of all samples."""
+        nested = Rounds(small, self.limits, self.verbose, nested=True, forecast=self.forecast)
+        nested.share = share
+        return nested
 
     def _count(self, nested: Rounds) -> None:
         """Add what the rounds on a part have cost."""
