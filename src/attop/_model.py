@@ -50,7 +50,7 @@ def _certificate_of_zero(problem: Problem, certificate: Certificate) -> Certific
     alike = problem._replace(competitors=np.zeros(1, dtype=np.intp), K=1)
     return certificate._replace(
         primal=value,
-        gap=relative_gap(value, certificate.dual),
+        gap=relative_gap(value, certificate.dual, certificate.rounding),
         threshold=threshold(alike, np.zeros(1)),
         w_norm2=0.0,
         scores=np.zeros_like(certificate.scores),

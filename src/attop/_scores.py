@@ -11,7 +11,13 @@ from sklearn.utils import gen_batches, gen_even_slices
 
 from attop._threads import map_in_threads
 from attop.kernels.functions import BLOCK, Gram, as_float64
-from attop.kernels.gaussian import ACCURACY, centre, distance_rounding, squared_norms
+from attop.kernels.gaussian import (
+    ACCURACY,
+    PRODUCT_ROUNDING,
+    centre,
+    distance_rounding,
+    squared_norms,
+)
 
 
 def kernel_expansion(
@@ -55,14 +61,39 @@ def rounding_of_scores(
         terms = float(np.abs(w) @ largest.astype(np.float64))
         return distance_rounding(X.shape[1], np.float64) * terms
     if kernel.name == "rbf":
-        rounding = kernel.gamma * distance_rounding(X.shape[1], np.float64)
-        some = as_float64(X[support[:: max(1, len(support) // BLOCK)]])
-        norms = squared_norms(some if sp.issparse(some) else some - centre(some))
-        largest = 1.0 + 2.0**43 * min(ACCURACY, 2.0 * rounding * float(np.max(norms)))
+        largest = 1.0 + 2.0**43 * _gaussian_accuracy(gram, support)
     else:
-        pieces = (support[part] for part in gen_batches(len(support), 64))
-        largest = max(float(np.max(np.abs(np.diagonal(gram.block(v, v))))) for v in pieces)
+        largest = float(np.max(np.abs(_diagonal(gram, support))))
     return 2.0**-43 * largest * float(np.sum(np.abs(coefficients)))
+
+
+def _gaussian_accuracy(gram: Gram, support: NDArray[np.intp]) -> float:
+    """How far float64 entries of the Gaussian kernel with `support` may be off."""
+    X = gram.X
+    if len(support) == 0:
+        return 0.0
+    rounding = gram.kernel.gamma * distance_rounding(X.shape[1], np.float64)
+    norms = _norms(X, support, None if sp.issparse(X) else centre(X[support[:BLOCK]])) ** 2
+    return 2.0**-51 + min(ACCURACY, 2.0 * rounding * float(np.max(norms)))
+
+
+def _norms(X, rows: NDArray[np.intp], middle) -> NDArray[np.float64]:
+    """Norms of samples, from `middle` if there is one."""
+    if len(rows) == 0:
+        return np.empty(0)
+    parts = (as_float64(X[rows[part]]) for part in gen_batches(len(rows), BLOCK))
+    squares = [squared_norms(some if middle is None else some - middle) for some in parts]
+    return np.sqrt(np.concatenate(squares))
+
+
+def _diagonal(gram: Gram, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Entries of the diagonal."""
+    if len(rows) == 0:
+        return np.empty(0)
+    if gram.kernel.name == "precomputed":
+        return np.diagonal(gram.X)[rows].astype(np.float64)
+    parts = (rows[part] for part in gen_batches(len(rows), 64))
+    return np.concatenate([np.diagonal(gram.block(part, part)) for part in parts])
 
 
 def _dense(vector) -> NDArray[np.floating]:
@@ -154,6 +185,49 @@ class Scores:
         if self.gram.kernel.name == "linear":  # where no large numbers cancel
             return float(np.sum(self.weights() ** 2))
         return float(np.dot(self.coefficients, self.values[self.support]))
+
+    def rounding(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """How far the float64 scores of `rows` may be off themselves, up to a common constant.
+
+        A sum of n terms rounds as a product of n features does; entries as the kernel is computed.
+        """
+        X, kernel = self.gram.X, self.gram.kernel
+        if kernel.name == "linear":
+            w, off = self.weights(), self._rounding_of_weights()
+            return _norms(X, rows, self._middle()) * off + (
+                distance_rounding(X.shape[1], np.float64) * float(np.linalg.norm(w))
+            ) * _norms(X, rows, None)
+        summation = PRODUCT_ROUNDING * 2.0**-53 * len(self.support) ** 0.5
+        total = np.abs(self.coefficients)
+        if kernel.name == "rbf":
+            entry = _gaussian_accuracy(self.gram, self.support)
+            return np.full(len(rows), (summation + entry) * float(np.sum(total)))
+        entry = (
+            2.0**-53
+            if kernel.name == "precomputed"
+            else max(1.0, kernel.degree) * (distance_rounding(X.shape[1], np.float64))
+        )
+        sizes = np.sqrt(np.abs(_diagonal(self.gram, rows)))
+        of_support = np.sqrt(np.abs(_diagonal(self.gram, self.support)))
+        return (summation + entry) * float(total @ of_support) * sizes
+
+    def rounding_of_norm(self) -> float:
+        """How far ``|w|^2`` may be off."""
+        if self.gram.kernel.name == "linear":
+            return 2.0 * float(np.linalg.norm(self.weights())) * self._rounding_of_weights()
+        return float(np.abs(self.coefficients) @ self.rounding(self.support))
+
+    def _middle(self):
+        X = self.gram.X
+        return None if sp.issparse(X) else centre(X[self.support[:BLOCK]])
+
+    def _rounding_of_weights(self) -> float:
+        """How far ``w`` may be off, in its norm."""
+        if len(self.support) == 0:
+            return 0.0
+        sizes = _norms(self.gram.X, self.support, self._middle())
+        summation = PRODUCT_ROUNDING * 2.0**-53 * (1.0 + len(self.support) ** 0.5)
+        return summation * float(np.abs(self.coefficients) @ sizes)
 
     def interval(
         self, hint: NDArray[np.float64], error: NDArray[np.float64]

@@ -36,7 +36,9 @@ class Certificate(NamedTuple):
         Primal value of ``w`` (for ``C = inf`` of the least multiple of ``w`` that is
         feasible, ``inf`` if there is none) and dual value.
     gap : float
-        ``(primal - dual) / max(|primal|, |dual|)``.
+        ``(primal - dual + rounding) / max(|primal|, |dual|)``.
+    rounding : float
+        What ``primal - dual`` may be off by the rounding of double precision.
     threshold : float
         The threshold of the scores of ``w``.
     w_norm2 : float
@@ -52,6 +54,7 @@ class Certificate(NamedTuple):
     primal: float
     dual: float
     gap: float
+    rounding: float
     threshold: float
     w_norm2: float
     infeasibility: float
@@ -141,12 +144,12 @@ def infeasibility(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np
     return max(_relative(violation, scale) for violation, scale in violations)
 
 
-def relative_gap(primal: float, dual: float) -> float:
-    """``(primal - dual) / max(|primal|, |dual|)``; infinite where either is."""
+def relative_gap(primal: float, dual: float, rounding: float = 0.0) -> float:
+    """``(primal - dual + rounding) / max(|primal|, |dual|)``; infinite where either is."""
     if not (np.isfinite(primal) and np.isfinite(dual)):
         return float("inf")
     scale = max(abs(primal), abs(dual))
-    return (primal - dual) / scale if scale > 0.0 else 0.0
+    return (primal - dual + rounding) / scale if scale > 0.0 else 0.0
 
 
 def signed_coefficients(
@@ -212,11 +215,13 @@ def certify(
     primal = _feasible_primal(problem, w_norm2, competitors, positives, t)
     del competitors, positives  # as long as the samples, which may be many
     dual = dual_value(problem, w_norm2, alpha, beta)
+    rounding = _rounding(problem, exact, alpha, beta, t, primal)
     rows = np.flatnonzero(exact.computed)
     return Certificate(
         primal=primal,
         dual=dual,
-        gap=relative_gap(primal, dual),
+        gap=relative_gap(primal, dual, rounding),
+        rounding=rounding,
         threshold=t,
         w_norm2=w_norm2,
         infeasibility=infeasibility(problem, alpha, beta),
@@ -253,6 +258,40 @@ def _screen(problem: Problem, exact: Scores, hint: Hint) -> bool:
     exact.compute(problem.positives[least[problem.positives] <= highest])
     low, high = exact.interval(scores, error)
     return low <= high  # or else the bounds are wrong, and nothing may rest on them
+
+
+def _rounding(
+    problem: Problem,
+    exact: Scores,
+    alpha: NDArray[np.float64],
+    beta: NDArray[np.float64],
+    threshold: float,
+    primal: float,
+) -> float:
+    """What the difference of primal and dual value may be off by the rounding of float64.
+
+    The scores of samples far out, or of kernels with large entries, cancel.
+    """
+    norm = exact.rounding_of_norm()
+    scores = exact.values[problem.positives]
+    slopes = SURROGATES[problem.surrogate].slope(threshold - scores)
+    slopes *= exact.computed[problem.positives]
+    losing = np.flatnonzero(slopes)
+    # The threshold is a mean of the scores of those that have a beta, or nearly.
+    top = problem.competitors[np.flatnonzero(beta)]
+    at_threshold = float(np.max(exact.rounding(top), initial=0.0))
+    if np.isinf(problem.C):
+        lowest = problem.positives[np.argmin(scores)]
+        margin = float(exact.values[lowest]) - threshold
+        share = (float(exact.rounding(lowest[np.newaxis])[0]) + at_threshold) / abs(margin or 1.0)
+        losses = 2.0 * primal * share if np.isfinite(primal) else 0.0
+    else:
+        off = exact.rounding(problem.positives[losing]) + at_threshold
+        losses = problem.C * float(slopes[losing] @ off)
+    # Sums that are not quite equal are worth as much as the scores are.
+    largest = float(np.max(np.abs(exact.values[exact.support]), initial=0.0))
+    lacking = abs(float(np.sum(alpha)) - float(np.sum(beta))) * (largest + 1.0)
+    return norm + losses + lacking
 
 
 def _threshold(

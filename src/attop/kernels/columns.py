@@ -8,6 +8,7 @@ which keeps more digits in single precision.  For the same reason its samples ar
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -98,6 +99,18 @@ class ColumnStore:
         self._clock = 0
         self._filled = 0
         self.n_computed = 0
+
+    @cached_property
+    def extent(self) -> float:
+        """Largest squared distance of a sample from the first one, in the space of the kernel.
+
+        Unlike the diagonal it does not grow with an offset of the features.
+        """
+        first = self.source.block(
+            np.zeros(1, dtype=np.intp), np.arange(self.n_samples), self.workers
+        )
+        diagonal = self.source.diagonal
+        return float(np.max(np.abs(diagonal + diagonal[0] - 2.0 * first[0].astype(np.float64))))
 
     def subset(self, rows: NDArray[np.intp]) -> ColumnStore:
         """An empty store for the matrix restricted to `rows`, in what is left of the budget."""

@@ -53,8 +53,8 @@ class LinearStore:
         self.centre = np.zeros(X.shape[1])
         if not sp.issparse(X):
             self.centre = gaussian.centre(X[:: max(1, self.n_samples // _FOR_CENTRE)])
-        #: Largest entry of the diagonal.
-        self.largest = (
+        #: Largest entry of the diagonal, and largest squared norm of a sample.
+        self.largest = self.extent = (
             float(np.max(_squares(X))) if sp.issparse(X) else _largest_square(X, self.centre)
         )
 

@@ -170,7 +170,10 @@ def _certified(
         wrong = status in (Status.UNBOUNDED, Status.NOT_PSD)
         if certificate.certifies(tol) and not wrong:
             return certificate, Status.CONVERGED
-        if status not in (Status.CONVERGED, Status.STALLED) or attempt == 3:
+        hopeless = objectives.relative_gap(
+            certificate.primal, certificate.primal, certificate.rounding
+        )
+        if status not in (Status.CONVERGED, Status.STALLED) or attempt == 3 or hopeless > tol:
             break
         # The rounding of the columns hid a violation: go on from the exact scores.
         if solver.reach is not None:

@@ -15,8 +15,6 @@ and with bounds on all that was rounded: :doc:`/theory/certificate` has the proo
 
 from __future__ import annotations
 
-from functools import reduce
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +37,16 @@ from attop.solvers.exact.anchor import (
     beyond_rounding,
     nonzero,
 )
+from attop.solvers.exact.reference import (
+    RIDGE,
+    TRIANGLE,
+    gaussian_source,
+    orthonormal,
+    proved_norms,
+    spread,
+    spread_of_all,
+    squares,
+)
 from attop.solvers.exact.state import State
 
 #: Sizes of the reference that are considered: multiples of the first up to the second.
@@ -49,13 +57,6 @@ AT_HAND = 256
 NEARLY = 0.2
 #: Samples on which a reference is tried before it is used for all.
 TRIED = 384
-#: Added to the diagonal of the reference's kernel matrix, relative to it; the bound stays one.
-RIDGE = 1e-4
-#: Rounding of inner products in double precision, relative to the sums of absolute weights.
-DOUBLE_ROUNDING = 1e-12
-#: Bands in which a triangular matrix is multiplied, and the share of a square one that they have.
-BANDS = 8
-TRIANGLE = 0.5 * (1.0 + 1.0 / BANDS)
 #: A pass over a kernel entry takes as long as the product of so many features.
 PASS = 80
 #: Computing all columns is preferred unless something else costs less than this share of it.
@@ -66,8 +67,6 @@ SCATTERED = 1.2
 FEWER = 4
 #: With a larger share of all samples in doubt another reference is looked for.
 MANY = 1 / 4
-#: Rows of the kernel matrix that are solved for at once.
-TILE = 1024
 
 
 class Reach:
@@ -93,7 +92,7 @@ class Reach:
     def __init__(self, state: State) -> None:
         assert isinstance(state.store, ColumnStore)
         self.state, self.store = state, state.store
-        self.errors = _gaussian(self.store).errors
+        self.errors = gaussian_source(self.store).errors
         n = self.store.n_samples
         # Members of the group move with the cap together: their columns are summed once.
         self.group, self.others = Anchor(self.store), Anchor(self.store)
@@ -142,7 +141,7 @@ class Reach:
         order = np.argsort(-np.abs(coefficients[support]), kind="stable")
         rows = support[order[:AT_HAND]]
         if len(support) > len(rows):
-            basis = _orthonormal(store, rows)
+            basis = orthonormal(store, rows)
             weights = basis.T @ (basis @ small.scores[rows])
             # Tried on samples of the top, where it matters, and on some of all.
             top = np.argsort(-small.scores)[: 2 * TRIED]
@@ -187,11 +186,11 @@ class Reach:
         assert self.spread is not None
         first = self.since[rest_on]
         stages = self.stages[np.min(first) :]
-        left, wrong = _proved(exact, self.reference, self.basis, stages)
+        left, wrong = proved_norms(exact, self.reference, self.basis, stages)
         # Each score rests on all stages from the first one on that it was estimated in.
         behind = first - np.min(first)
         error[rest_on] += np.cumsum(left[::-1])[::-1][behind] * self.spread[rest_on]
-        size = np.sqrt(_squares(self.store, rest_on))
+        size = np.sqrt(squares(self.store, rest_on))
         error[rest_on] += np.cumsum(wrong[::-1])[::-1][behind] * size
         return state.scores, error
 
@@ -323,7 +322,7 @@ class Reach:
         """
         shift, unknown = self.store.source.shift, np.flatnonzero(~self.known)
         some = np.unique(self._rng.choice(unknown, TRIED))
-        basis = _orthonormal(self.store, candidates)
+        basis = orthonormal(self.store, candidates)
         features = basis @ (self.store.block(candidates, some).astype(np.float64) + shift)
         coordinates = basis @ difference.values[candidates]
         scores = self._sums()[some] - shift * np.sum(difference.weights)
@@ -332,8 +331,8 @@ class Reach:
             new = slice(size - STEP, size)
             scores += coordinates[new] @ features[new]
             explained += np.sum(features[new] ** 2, axis=0)
-            spread = _spread(self.store, explained, some, RIDGE)
-            doubt = difference.left(coordinates[:size]) * spread
+            left = difference.left(coordinates[:size])
+            doubt = left * spread(self.store, explained, some, RIDGE)
             shares[i] = np.mean(near.distance(self.kinds[:, some], scores) <= doubt)
         return shares * len(unknown) / len(self.known)
 
@@ -348,100 +347,8 @@ class Reach:
         """Make `rows` the reference: fetch their columns, bound the interpolation everywhere."""
         self.store.fetch(rows)
         self._approach()
-        self.reference, self.basis = rows, _orthonormal(self.store, rows)
-        self.spread = np.empty(self.store.n_samples)
-        slots, slack = self.store.slot_of_row[rows], _slack(self.store, rows)
-        features = np.empty((len(rows), TILE))
-        edges = np.linspace(0, len(rows), 1 + BANDS).astype(int)  # what is above is zero
-        for start in range(0, self.store.n_samples, TILE):
-            kernel = self.store.buffer[slots, start : start + TILE].astype(np.float64)
-            kernel += self.store.source.shift
-            some = features[:, : kernel.shape[1]]
-            for first, last in pairwise(edges):
-                np.matmul(self.basis[first:last, :last], kernel[:last], out=some[first:last])
-            tile = np.arange(start, start + kernel.shape[1])
-            explained = np.einsum("ij,ij->j", some, some)
-            self.spread[tile] = _spread(self.store, explained, tile, slack[tile])
-
-
-def _proved(
-    exact: Scores, reference: NDArray[np.intp], basis: NDArray[np.float64], stages: list[Stage]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Norms of what the interpolants of the stages leave, and of what they have too much.
-
-    Both from values in double precision, which the certificate computes for the support anyway.
-    """
-    rows = reduce(np.union1d, [exact.support, reference, *(stage.rows for stage in stages)])
-    weights = np.zeros((len(rows), len(stages)))
-    for m, stage in enumerate(stages):
-        weights[np.searchsorted(rows, stage.rows), m] = stage.weights
-    values = exact.compute_among(rows, weights)
-    coordinates = basis @ values[np.searchsorted(rows, reference)]
-    left2 = np.sum(weights * values, axis=0) - np.sum(coordinates**2, axis=0)
-    left2 = np.maximum(left2, 0.0) + DOUBLE_ROUNDING * np.sum(np.abs(weights), axis=0) ** 2
-    given = np.stack([stage.coordinates for stage in stages], axis=1)
-    return np.sqrt(left2), np.linalg.norm(coordinates - given, axis=0)
-
-
-def _orthonormal(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Coefficients of an orthonormal basis of the span of `rows`: the inverse Cholesky factor."""
-    return _triangular_inverse(np.asarray(np.linalg.cholesky(_ridged(store, rows)), np.float64))
-
-
-def _ridged(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The kernel matrix of `rows` with its ridge, far above the rounding of its entries."""
-    kernel = _gaussian(store).precise(rows)
-    kernel[np.diag_indices_from(kernel)] = (1.0 + RIDGE) * _squares(store, rows)
-    return kernel
-
-
-def _triangular_inverse(L: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Inverse of a lower triangular matrix, by halves.
-
-    SciPy would do it with threads of its own, which keep those of NumPy waiting.
-    """
-    half = len(L) // 2
-    if half < 32:
-        return np.tril(np.linalg.inv(L))
-    inverse = np.zeros_like(L)
-    inverse[:half, :half] = _triangular_inverse(L[:half, :half])
-    inverse[half:, half:] = _triangular_inverse(L[half:, half:])
-    inverse[half:, :half] = -inverse[half:, half:] @ (L[half:, :half] @ inverse[:half, :half])
-    return inverse
-
-
-def _gaussian(store: ColumnStore) -> GaussianSource:
-    """The source of the columns, which has to be that of a Gaussian kernel."""
-    assert isinstance(store.source, GaussianSource)
-    return store.source
-
-
-def _squares(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """``|phi|^2`` of samples."""
-    return store.diagonal(rows) + store.source.shift
-
-
-def _spread(
-    store: ColumnStore, explained: NDArray[np.float64], rows: NDArray[np.intp], slack
-) -> NDArray[np.float64]:
-    """Norm of what a reference leaves of ``phi``, of which it explains so much, at most."""
-    squares = np.maximum(_squares(store, rows) - explained, 0.0)
-    return np.sqrt(squares + slack + DOUBLE_ROUNDING)
-
-
-def _slack(store: ColumnStore, reference: NDArray[np.intp]) -> NDArray[np.float64]:
-    """How much less of each ``|phi|^2`` a reference may explain than its entries say.
-
-    These may be off, and the basis multiplies that by its norm at most.
-    """
-    constant, slope, size = _gaussian(store).errors
-    # The root of the sum of squares over the reference of constant + slope (size + size_r).
-    at_least = constant + slope * size
-    own = slope * size[reference]
-    squares = len(reference) * at_least**2 + 2.0 * at_least * np.sum(own) + np.sum(own**2)
-    steepest = np.linalg.eigvalsh(_ridged(store, reference))[0] ** -0.5
-    slack: NDArray[np.float64] = 2.0 * steepest * np.sqrt(squares)
-    return slack * (1.0 + slack)  # what is explained may exceed |phi|^2 by as much
+        self.reference, self.basis = rows, orthonormal(self.store, rows)
+        self.spread = spread_of_all(self.store, rows, self.basis)
 
 
 class Borders(NamedTuple):

@@ -287,7 +287,7 @@ class Rounds:
         self.counts["seconds_rounds"] += time.perf_counter() - began
 
     def _diverged(self) -> bool:
-        return float(np.sum(self.state.alpha)) * self.state.store.largest > DIVERGED
+        return float(np.sum(self.state.alpha)) * self.state.store.extent > DIVERGED
 
     def _report(self, primal: float, dual: float, gap: float) -> None:
         if not self.nested:
