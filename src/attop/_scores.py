@@ -192,6 +192,8 @@ class Scores:
         A sum of n terms rounds as a product of n features does; entries as the kernel is computed.
         """
         X, kernel = self.gram.X, self.gram.kernel
+        if len(self.support) == 0:
+            return np.zeros(len(rows))
         if kernel.name == "linear":
             w, off = self.weights(), self._rounding_of_weights()
             return _norms(X, rows, self._middle()) * off + (
@@ -213,7 +215,7 @@ class Scores:
 
     def rounding_of_norm(self) -> float:
         """How far ``|w|^2`` may be off."""
-        if self.gram.kernel.name == "linear":
+        if self.gram.kernel.name == "linear" and len(self.support):
             return 2.0 * float(np.linalg.norm(self.weights())) * self._rounding_of_weights()
         return float(np.abs(self.coefficients) @ self.rounding(self.support))
 

@@ -272,26 +272,33 @@ def _rounding(
 
     The scores of samples far out, or of kernels with large entries, cancel.
     """
-    norm = exact.rounding_of_norm()
-    scores = exact.values[problem.positives]
-    slopes = SURROGATES[problem.surrogate].slope(threshold - scores)
-    slopes *= exact.computed[problem.positives]
-    losing = np.flatnonzero(slopes)
-    # The threshold is a mean of the scores of those that have a beta, or nearly.
-    top = problem.competitors[np.flatnonzero(beta)]
-    at_threshold = float(np.max(exact.rounding(top), initial=0.0))
+    at_threshold = _rounding_of_threshold(problem, exact, beta)
+    computed = problem.positives[exact.computed[problem.positives]]
+    scores = exact.values[computed]
+    off = exact.rounding(computed) + at_threshold
     if np.isinf(problem.C):
-        lowest = problem.positives[np.argmin(scores)]
-        margin = float(exact.values[lowest]) - threshold
-        share = (float(exact.rounding(lowest[np.newaxis])[0]) + at_threshold) / abs(margin or 1.0)
-        losses = 2.0 * primal * share if np.isfinite(primal) else 0.0
+        lowest = int(np.argmin(scores))
+        share = off[lowest] / abs(float(scores[lowest]) - threshold or 1.0)
+        losses = 2.0 * primal * float(share) if np.isfinite(primal) else 0.0
     else:
-        off = exact.rounding(problem.positives[losing]) + at_threshold
-        losses = problem.C * float(slopes[losing] @ off)
+        loss = SURROGATES[problem.surrogate].value
+        more = loss(threshold - scores + off) - loss(threshold - scores)
+        losses = problem.C * float(np.sum(more))
     # Sums that are not quite equal are worth as much as the scores are.
     largest = float(np.max(np.abs(exact.values[exact.support]), initial=0.0))
     lacking = abs(float(np.sum(alpha)) - float(np.sum(beta))) * (largest + 1.0)
-    return norm + losses + lacking
+    return exact.rounding_of_norm() + losses + lacking
+
+
+def _rounding_of_threshold(problem: Problem, exact: Scores, beta: NDArray[np.float64]) -> float:
+    """How far the threshold may be off: as far as the scores that it is made of, or may be."""
+    rows = problem.competitors[exact.computed[problem.competitors]]
+    top = problem.competitors[np.flatnonzero(beta)]
+    if len(rows) == 0 or len(top) == 0:
+        return 0.0
+    off = exact.rounding(rows)
+    level = float(np.min(exact.values[top] - exact.rounding(top)))
+    return float(np.max(off, where=exact.values[rows] + off >= level, initial=0.0))
 
 
 def _threshold(
