@@ -19,8 +19,8 @@ from sklearn.base import clone
 
 from attop._threads import n_threads
 from attop.kernels.columns import Workers
-from attop.kernels.sources import column_source
 from attop.kernels.functions import Gram, Kernel
+from attop.kernels.sources import column_source
 from suite.cases import INTELEX, METHODS, Case, estimator_of
 from suite.data import load
 
