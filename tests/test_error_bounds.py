@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
-from tests.fuzz import clouds
 
 from attop.formulations import FORMULATIONS
 from attop.kernels import compiled
@@ -20,6 +19,7 @@ from attop.kernels.sources import column_source
 from attop.objectives import certify, signed_coefficients
 from attop.solvers.exact.rounds import Limits, Rounds
 from attop.solvers.exact.state import State
+from fuzz import clouds
 
 CLOUDS = (
     clouds.normal, clouds.sentinels, clouds.far_pair, clouds.far_clusters, clouds.offset,
