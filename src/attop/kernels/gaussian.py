@@ -130,6 +130,8 @@ def centre(X: NDArray[Any]) -> NDArray[np.float64]:
     Any centre would do.  That of all would be drawn away by a single sample far out, and all
     the others would have large norms.
     """
+    if len(X) == 0:
+        return np.zeros(X.shape[1])
     mean = np.mean(X, axis=0, dtype=np.float64)
     distances = squared_norms(X - mean)
     near = distances <= _NEAR * np.median(distances)
