@@ -114,7 +114,8 @@ default="rbf"
     objective_ : float
         Primal value.
     dual_gap_ : float
-        Certified relative duality gap, ``(primal - dual) / max(|primal|, |dual|)``.
+        Certified relative duality gap, ``(primal - dual) / max(|primal|, |dual|)``, with what
+        the rounding of double precision may hide added to it.
     status_ : Status
         How the fit ended; ``str(status_)`` explains it.
     n_iter_ : int
