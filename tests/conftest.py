@@ -55,3 +55,9 @@ def kernel_matrix(gram):
     """All entries of `gram`."""
     rows = np.arange(gram.n_samples)
     return gram.block(rows, rows)
+
+
+@pytest.fixture
+def no_least_memory(monkeypatch):
+    """Small problems too do without the columns that their budget has no room for."""
+    monkeypatch.setattr("attop.kernels.columns.LEAST_BYTES", 2**18)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 
+from attop._extended import AVAILABLE, ROUNDOFF, ExtendedScores
+from attop._scores import Scores
 from attop.formulations import FORMULATIONS
 from attop.kernels import compiled
 from attop.kernels.columns import ColumnStore, Workers
@@ -17,6 +21,7 @@ from attop.kernels.gaussian import ACCURACY, PRODUCT_ROUNDING, gaussian_kernel
 from attop.kernels.linear import LinearStore
 from attop.kernels.sources import column_source
 from attop.objectives import certify, signed_coefficients
+from attop.solvers.exact import solve
 from attop.solvers.exact.rounds import Limits, Rounds
 from attop.solvers.exact.state import State
 from fuzz import clouds
@@ -216,3 +221,83 @@ def test_sums_of_linear_columns_do_not_suffer_from_an_offset(offset):
     assert_allclose(out - out.mean(), exact - exact.mean(), atol=1e-9)
     assert_allclose(store.submatrix(rows), store.features(rows) @ store.features(rows).T)
     assert_allclose(store.diagonal(rows), np.diag(store.submatrix(rows)), rtol=1e-12)
+
+
+EXACT_KERNELS = [
+    Kernel("linear"), Kernel("rbf", gamma=0.25), Kernel("laplacian", gamma=0.25),
+    Kernel("poly", gamma=0.5, degree=3, coef0=1.0), Kernel("sigmoid", gamma=2.0**-6, coef0=0.5),
+]  # fmt: skip
+
+
+def exact_entry(kernel, x, y):
+    """A kernel entry to 60 digits, from the numbers that the doubles are."""
+    with localcontext() as context:
+        context.prec = 60
+        inner = sum((a * b for a, b in zip(x, y, strict=True)), Decimal(0))
+        gamma, coef0 = Decimal(kernel.gamma), Decimal(kernel.coef0)
+        if kernel.name == "linear":
+            return inner
+        if kernel.name == "poly":
+            return (gamma * inner + coef0) ** kernel.degree
+        if kernel.name == "sigmoid":
+            power = (2 * (gamma * inner + coef0)).exp()
+            return (power - 1) / (power + 1)
+        differences = [abs(a - b) for a, b in zip(x, y, strict=True)]
+        distance = sum(
+            (z if kernel.name == "laplacian" else z * z for z in differences), Decimal(0)
+        )
+        return (-gamma * distance).exp()
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="long doubles are doubles here")
+@pytest.mark.parametrize("kernel", EXACT_KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("offset", [0.0, 300.0])
+def test_extended_scores_are_within_their_bounds(kernel, offset):
+    """Against decimal numbers of 60 digits, differences to the first score taken."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 3)) * (1.0 if kernel.name != "linear" else 1e3) + offset
+    a = rng.normal(size=12) * 1e6
+    a[-1] = -np.sum(a[:-1])
+    digits = [[Decimal(float(z)) for z in x] for x in X]
+    with localcontext() as context:
+        context.prec = 60
+        exact = [
+            sum(
+                (
+                    Decimal(float(c)) * exact_entry(kernel, x, y)
+                    for c, y in zip(a, digits, strict=True)
+                ),
+                Decimal(0),
+            )
+            for x in digits
+        ]
+    gram, rows = Gram(kernel, X), np.arange(12)
+    found = ExtendedScores(gram, a.astype(np.longdouble), rows, float(exact[0]))
+    with localcontext() as context:
+        context.prec = 60
+        true = np.array([float(s - Decimal(float(exact[0]))) for s in exact])
+    off = np.abs((found.values - found.values[0]) - (true - true[0]))
+    # What the sum of the coefficients is off by takes part in a linear score through the centre.
+    lacking = abs(float(np.sum(a.astype(np.longdouble)))) * np.max(np.abs(X)) ** 2 * 12
+    allowed = found.rounding(rows) + found.rounding(rows[:1]) + lacking
+    assert np.all(off <= allowed)
+    coarse = Scores(gram, rows, a)
+    coarse.compute(rows)
+    assert np.max(found.rounding(rows)) <= np.max(coarse.rounding(rows))
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="long doubles are doubles here")
+def test_extended_precision_certifies_what_double_precision_cannot():
+    """Features with a large offset and a large C: the losses multiply every rounding by it."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 2))
+    positive = X[:, 0] + 0.3 * rng.normal(size=60) > 0.8
+    X += 3e5
+    problem = FORMULATIONS["TopPush"].problem(positive, 1e5, "hinge")
+    gram = Gram(Kernel("poly", gamma=1e-6, degree=2, coef0=0.0), X)
+    solution = solve(problem, gram, tol=1e-3)
+    point = solution.alpha, solution.beta
+    double, extended = certify(problem, gram, *point), certify(problem, gram, *point, tol=1e-3)
+    assert double.resolution > 1e-3 > 100.0 * extended.resolution
+    assert abs((double.primal - double.dual) - (extended.primal - extended.dual)) <= double.rounding
+    assert ROUNDOFF < 2.0**-60

@@ -128,6 +128,7 @@ HARD = [
 ]
 
 
+@pytest.mark.usefixtures("no_least_memory")
 @pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
 @pytest.mark.parametrize(("name", "parameters"), HARD)
 def test_few_columns_in_memory_give_the_same_optimum(name, parameters, surrogate):
@@ -139,6 +140,7 @@ def test_few_columns_in_memory_give_the_same_optimum(name, parameters, surrogate
     assert scarce.stats["columns"] > plenty.stats["columns"]
 
 
+@pytest.mark.usefixtures("no_least_memory")
 def test_the_store_never_holds_more_columns_than_its_budget():
     problem, gram = hard_case("TauFPL", tau=0.2)
     with open_columns(gram, n_bytes=100 * 500 * 8) as store:

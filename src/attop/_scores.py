@@ -120,6 +120,9 @@ def linear_weights(
 class Scores:
     """Scores ``s = K a`` of the rows asked for, in float64; `a` is zero but on the support."""
 
+    #: What was taken from every score.
+    constant = 0.0
+
     def __init__(
         self, gram: Gram, support: NDArray[np.intp], coefficients: NDArray[np.float64]
     ) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attop._extended import ExtendedScores, is_affordable
 from attop._scores import Scores
 from attop.kernels.functions import Gram
 from attop.problem import Family, Problem
@@ -69,6 +70,12 @@ class Certificate(NamedTuple):
         return self.gap <= tol and self.infeasibility <= _FEASIBLE
 
     @property
+    def resolution(self) -> float:
+        """The least gap that it could have found, by its rounding."""
+        scale = max(abs(self.primal), abs(self.dual))
+        return self.rounding / scale if np.isfinite(scale) and scale > 0.0 else 0.0
+
+    @property
     def indefinite(self) -> bool:
         """Whether ``|w|^2`` is negative beyond rounding: the kernel is not PSD.
 
@@ -116,7 +123,7 @@ def feasible_primal(problem: Problem, w_norm2: float, scores: NDArray[np.float64
 
 
 def dual_value(
-    problem: Problem, w_norm2: float, alpha: NDArray[np.float64], beta: NDArray[np.float64]
+    problem: Problem, w_norm2: float, alpha: NDArray[np.floating], beta: NDArray[np.floating]
 ) -> float:
     """Dual value, the cap ``u`` of the betas taken at its best: ``max(beta)`` where priced."""
     value = np.sum(alpha) - 0.5 * problem.quadratic_alpha * np.dot(alpha, alpha) - 0.5 * w_norm2
@@ -128,7 +135,9 @@ def dual_value(
     return float(value)
 
 
-def infeasibility(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> float:
+def infeasibility(
+    problem: Problem, alpha: NDArray[np.floating], beta: NDArray[np.floating]
+) -> float:
     """Largest violation of a constraint of the dual, relative to the size of its terms."""
     sum_alpha, sum_beta = float(np.sum(alpha)), float(np.sum(beta))
     violations = [
@@ -184,6 +193,7 @@ def certify(
     alpha: NDArray[np.float64],
     beta: NDArray[np.float64],
     *,
+    tol: float | None = None,
     hint: Hint | None = None,
 ) -> Certificate:
     """Primal value, dual value, feasibility and gap of a dual point, from scratch.
@@ -196,6 +206,9 @@ def certify(
         Its kernel matrix.
     alpha, beta : ndarray of float64
         The dual point.
+    tol : float, optional
+        Where double precision is too coarse for this gap, extended precision decides, if the
+        machine has it and the problem is not too large for it.
     hint : callable, optional
         Gives approximate scores with bounds on their errors, once it has the `Scores` of the
         certificate.  Rows that by them cannot matter are left out.
@@ -208,6 +221,18 @@ def certify(
     exact = Scores(gram, *support(problem, alpha, beta))
     if hint is None or not _screen(problem, exact, hint):
         exact.compute(np.arange(gram.n_samples))
+    certificate = _certificate(problem, exact, alpha, beta)
+    if tol is None or certificate.certifies(tol) or certificate.resolution <= 0.5 * tol:
+        return certificate
+    if not is_affordable(gram, len(certificate.rows), len(exact.support)):
+        return certificate
+    return _extended_certificate(problem, gram, alpha, beta, certificate)
+
+
+def _certificate(
+    problem: Problem, exact: Scores, alpha: NDArray[np.floating], beta: NDArray[np.floating]
+) -> Certificate:
+    """The certificate from the scores that matter."""
     w_norm2 = exact.w_norm2()
     competitors = exact.known(problem.competitors)
     positives = exact.known(problem.positives)
@@ -226,7 +251,26 @@ def certify(
         w_norm2=w_norm2,
         infeasibility=infeasibility(problem, alpha, beta),
         rows=rows,
-        scores=exact.values if len(rows) == gram.n_samples else exact.values[rows],
+        scores=exact.values if len(rows) == len(exact.values) else exact.values[rows],
+    )
+
+
+def _extended_certificate(
+    problem: Problem,
+    gram: Gram,
+    alpha: NDArray[np.float64],
+    beta: NDArray[np.float64],
+    double: Certificate,
+) -> Certificate:
+    """The certificate in extended precision, from the rows that matter in the `double` one."""
+    coefficients = np.zeros(gram.n_samples, dtype=np.longdouble)
+    coefficients[problem.positives] = alpha
+    coefficients[problem.competitors] -= beta
+    exact = ExtendedScores(gram, coefficients, double.rows, double.threshold)
+    longer = alpha.astype(np.longdouble), beta.astype(np.longdouble)
+    found = _certificate(problem, exact, *longer)
+    return found._replace(
+        threshold=found.threshold + double.threshold, scores=found.scores + double.threshold
     )
 
 
@@ -263,8 +307,8 @@ def _screen(problem: Problem, exact: Scores, hint: Hint) -> bool:
 def _rounding(
     problem: Problem,
     exact: Scores,
-    alpha: NDArray[np.float64],
-    beta: NDArray[np.float64],
+    alpha: NDArray[np.floating],
+    beta: NDArray[np.floating],
     threshold: float,
     primal: float,
 ) -> float:
@@ -285,12 +329,12 @@ def _rounding(
         more = loss(threshold - scores + off) - loss(threshold - scores)
         losses = problem.C * float(np.sum(more))
     # Sums that are not quite equal are worth as much as the scores are.
-    largest = float(np.max(np.abs(exact.values[exact.support]), initial=0.0))
-    lacking = abs(float(np.sum(alpha)) - float(np.sum(beta))) * (largest + 1.0)
+    largest = float(np.max(np.abs(exact.values[exact.support] + exact.constant), initial=0.0))
+    lacking = float(abs(np.sum(alpha) - np.sum(beta))) * (largest + 1.0)
     return exact.rounding_of_norm() + losses + lacking
 
 
-def _rounding_of_threshold(problem: Problem, exact: Scores, beta: NDArray[np.float64]) -> float:
+def _rounding_of_threshold(problem: Problem, exact: Scores, beta: NDArray[np.floating]) -> float:
     """How far the threshold may be off: as far as the scores that it is made of, or may be."""
     rows = problem.competitors[exact.computed[problem.competitors]]
     top = problem.competitors[np.flatnonzero(beta)]

@@ -8,7 +8,8 @@ import numpy as np
 
 from attop.solvers.solution import HistoryRecorder, Status
 
-#: A fit ends where so many rounds have brought less than this share of what is missing.
+#: A fit ends where so many rounds, costly ones counted several times, have brought less than this
+#: share of what is missing.
 WINDOW, HARDLY = 25, 1e-2
 
 
@@ -58,12 +59,16 @@ class Progress:
     primal: float = np.inf
     before: tuple[float, float] = (np.inf, -np.inf)
 
-    def ended(self, primal: float, dual: float) -> bool:
-        """Whether the last rounds have brought next to nothing of what is missing."""
-        self.looks += 1
+    def ended(self, primal: float, dual: float, cost: int = 1) -> bool:
+        """Whether the last rounds, up to one of this `cost`, brought next to nothing."""
+        self.looks += cost
         self.primal = min(primal, self.primal)
-        if self.looks % WINDOW:
+        if self.looks < WINDOW:
             return False
-        gained = (self.before[0] - self.primal) + (dual - self.before[1])
+        self.looks = 0
+        gained, missing = dual - self.before[1], abs(dual)
+        if np.isfinite(self.primal):  # with C infinite it may not be, as yet
+            gained += self.before[0] - self.primal
+            missing = self.primal - dual
         self.before = self.primal, max(dual, self.before[1])
-        return bool(gained < HARDLY * (self.primal - dual))
+        return bool(gained < HARDLY * missing)

@@ -162,18 +162,17 @@ def _certified(
     for attempt in range(4):
         began = time.perf_counter()
         solver.active = None  # its columns make room for the scores
-        if objectives.infeasibility(state.problem, state.alpha, state.beta) > BALANCED:
-            if solver.reach is None:  # else the sums behind the scores would not follow
+        if solver.reach is None:  # else the sums behind the scores would not follow
+            if objectives.infeasibility(state.problem, state.alpha, state.beta) > BALANCED:
                 state.set(*starts.feasible(state.problem, state.alpha, state.beta))
-        certificate = _certificate(solver, gram)
+            state.balance()
+        certificate = _certificate(solver, gram, tol)
         solver.counts["seconds_certificate"] += time.perf_counter() - began
         wrong = status in (Status.UNBOUNDED, Status.NOT_PSD)
         if certificate.certifies(tol) and not wrong:
             return certificate, Status.CONVERGED
-        hopeless = objectives.relative_gap(
-            certificate.primal, certificate.primal, certificate.rounding
-        )
-        if status not in (Status.CONVERGED, Status.STALLED) or attempt == 3 or hopeless > tol:
+        hopeless = attempt == 3 or certificate.resolution > tol
+        if status not in (Status.CONVERGED, Status.STALLED) or hopeless:
             break
         # The rounding of the columns hid a violation: go on from the exact scores.
         if solver.reach is not None:
@@ -185,11 +184,11 @@ def _certified(
     return certificate, Status.PRECISION if status == Status.CONVERGED else status
 
 
-def _certificate(solver: Rounds, gram: Gram) -> Certificate:
+def _certificate(solver: Rounds, gram: Gram, tol: float) -> Certificate:
     state = solver.state
     # With a linear kernel exact scores cost no more than a hint saves.
     hint = None if state.store.errors is None else solver.bounds
-    return objectives.certify(state.problem, gram, state.alpha, state.beta, hint=hint)
+    return objectives.certify(state.problem, gram, state.alpha, state.beta, tol=tol, hint=hint)
 
 
 def _correct_scores(state: State, certificate: Certificate) -> None:

@@ -36,6 +36,9 @@ ROUGHLY, FIRST, FURTHER = 1e-2, 1e-3, 0.03
 ACCURATELY = 1e-3
 #: Pair moves follow where a large block leaves more than this share of the gap.
 HARDLY = 0.5
+#: After so many rounds (costly ones count more) within so many times the gap that is asked for,
+#: the referee is asked: the scores may be worse than the point.
+NEARLY, PATIENCE = 8.0, 5
 #: The active part is expected to have so many times the support vectors of the subsample.
 GROWTH = 5
 #: Dual values so many times the primal one of zero are no rounding: the kernel is indefinite.
@@ -75,6 +78,7 @@ class Rounds:
         self.active: tuple[parts.Part, Store] | None = None
         self.new_columns = NEW_COLUMNS
         self.gap_before_block = np.inf
+        self.cost = 1
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
         self.expected: float | None = None
 
@@ -143,7 +147,7 @@ class Rounds:
 
     def run(self, tol: float) -> Status:
         """Rounds until the relative gap is at most `tol`."""
-        idle = 0
+        idle = near = 0
         best_dual = -np.inf
         progress = Progress()
         hard_margin = not np.isfinite(self.state.problem.C)
@@ -153,34 +157,40 @@ class Rounds:
                 self.state.rescale()
             primal, dual, gap = self.state.objective()
             self._report(primal, dual, gap)
-            if gap <= tol:
+            near = near + self.cost if gap <= NEARLY * tol and not self.nested else 0
+            if gap <= tol or near >= PATIENCE:
                 return Status.CONVERGED
             if hard_margin and self._diverged():
                 if not np.isfinite(dual):
                     self._turn_back(sound)
                 return Status.UNBOUNDED
-            if not (self.state.sure or dual <= self._most()):
+            if not dual <= self._most():
                 self._turn_back(sound)
-                return Status.NOT_PSD
-            sound = self.state.value if self.state.sure else self.state.value.copy()
+                return Status.PRECISION if self.state.sure else Status.NOT_PSD
+            sound = self.state.value.copy()
             self._look_ahead()
             status = self.limits.reached()
             if status is not None:
                 return status
             idle = 0 if dual - best_dual > 1e-12 * abs(dual) else idle + 1
             best_dual = max(dual, best_dual)
-            if idle >= 5 or progress.ended(primal, dual):
+            if idle >= 5 or progress.ended(primal, dual, self.cost):
                 return Status.STALLED
             self._advance(idle, tol, min(gap, 1.0))
 
     def _most(self) -> float:
-        """What no dual value exceeds, up to rounding, unless ``|w|^2`` can be negative."""
+        """What no dual value exceeds, unless ``|w|^2`` can be negative.
+
+        That of a definite kernel can by rounding alone, which leaves nothing to go by.
+        """
+        most = TOO_MUCH * objectives.zero_value(self.state.problem)
+        if self.state.sure:
+            return most
         total = float(np.sum(self.state.value))
-        rounding = 1e-12 * self.state.store.largest * total * total
-        return TOO_MUCH * objectives.zero_value(self.state.problem) + rounding
+        return most + 1e-12 * self.state.store.largest * total * total
 
     def _turn_back(self, sound: NDArray[np.float64]) -> None:
-        """Return to the last sound values: the kernel is indefinite, and beyond is nothing."""
+        """Return to the last sound values: beyond is nothing."""
         n = self.state.n_alphas
         self.state.set(sound[:n].copy(), sound[n:].copy())
 
@@ -278,7 +288,9 @@ class Rounds:
         fresh = chosen[~self.state.store.cached(self.state.rows[chosen])]
         # After a round without progress the subproblem is solved more accurately.
         tolerance = max(violation, 0.0) * 10.0 ** -(1 + 2 * idle)
-        self.counts["steps"] += self.state.solve_block(chosen, tolerance)
+        steps, turns = self.state.solve_block(chosen, tolerance)
+        self.counts["steps"] += steps
+        self.cost = 1 + turns
         self.previous = chosen
         if len(fresh):
             useful = np.count_nonzero(self.state.value[fresh]) / len(fresh)
@@ -287,7 +299,9 @@ class Rounds:
         self.counts["seconds_rounds"] += time.perf_counter() - began
 
     def _diverged(self) -> bool:
-        return float(np.sum(self.state.alpha)) * self.state.store.extent > DIVERGED
+        extent = self.state.store.extent
+        # Samples that are all alike cannot be told from each other.
+        return extent == 0.0 or float(np.sum(self.state.alpha)) * extent > DIVERGED
 
     def _report(self, primal: float, dual: float, gap: float) -> None:
         if not self.nested:

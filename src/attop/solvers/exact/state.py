@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
@@ -207,6 +209,22 @@ class State:
             self.cap *= multiple
             self.tally *= multiple
 
+    def balance(self) -> None:
+        """Make the sums of alphas and betas equal, up to the last bits of some small alpha.
+
+        They differ by rounding, which costs nothing but where large numbers cancel: scores of
+        samples with a common offset, say.
+        """
+        for _ in range(2):
+            lacking = math.fsum(self.beta) - math.fsum(self.alpha)
+            room = np.where(self.alpha + lacking <= self.problem.alpha_max, self.alpha, np.inf)
+            room[room < 2.0 * abs(lacking)] = np.inf
+            smallest = int(np.argmin(room))
+            if lacking == 0.0 or np.isinf(room[smallest]):
+                return
+            self.alpha[smallest] += lacking
+            self.tally += Tally(extra=abs(lacking) * self.store.largest)
+
     def terms(self, n_alphas: int) -> Terms:
         """The numbers of the subproblem."""
         problem = self.problem
@@ -226,17 +244,20 @@ class State:
             least_value=1e-14 * min(problem.alpha_max, max(total, 1e-300)),
         )
 
-    def solve_block(self, chosen: NDArray[np.intp], tolerance: float) -> int:
-        """Solve the subproblem on the variables `chosen`, in increasing order, and go there."""
+    def solve_block(self, chosen: NDArray[np.intp], tolerance: float) -> tuple[int, int]:
+        """Solve the subproblem on the variables `chosen`, in increasing order, and go there.
+
+        Returns the pair moves, and the turns to the interior-point method, that it took.
+        """
         self.store.fetch(self.rows[chosen])
         block = self._block(chosen, self.store.submatrix(self.rows[chosen]))
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
         norm2 = self._norm2_outside(chosen)
-        group, steps = solve_subproblem(
+        group, *effort = solve_subproblem(
             block, self._group(chosen), terms, self.problem.family, norm2, tolerance
         )
         self._move(chosen, block.value, block.member, group.cap)
-        return steps
+        return effort[0], effort[1]
 
     def solve_large_block(self, chosen: NDArray[np.intp], gap: float) -> None:
         """The same for a kernel of low rank, by the interior-point method, to a relative gap."""

@@ -25,7 +25,7 @@ def solve_subproblem(
     family: Family,
     norm2_outside: float,
     tolerance: float,
-) -> tuple[Group, int]:
+) -> tuple[Group, int, int]:
     """Maximise the dual over the block, in place.
 
     Parameters
@@ -43,20 +43,21 @@ def solve_subproblem(
     -------
     group : Group
         The group at the solution.
-    steps : int
-        Pair moves taken.
+    steps, turns : int
+        Pair moves taken, and turns to the interior-point method.
     """
     # As many pair moves (each O(b)) as cost what the interior-point method (O(b^3)) would.
     budget = 200 + 4 * len(block.value) + len(block.value) ** 2 // 60
-    total = 0
+    total = turns = 0
     kernels = Kernels(block.kernel)
-    for _ in range(TURNS):
+    while turns < TURNS:
         group, steps = _pair_moves(block, group, terms, family, norm2_outside, tolerance, budget)
         total += steps
         if steps < budget:
             break
         group = interior_point(block, kernels, group, terms, family, norm2_outside)
-    return group, total
+        turns += 1
+    return group, total, turns
 
 
 def _pair_moves(

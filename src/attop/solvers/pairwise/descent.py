@@ -107,10 +107,7 @@ def solve(
             limits.ahead = limits.recorder.elapsed - began
             limits.ending = descent.certificate_seconds()
     alpha, beta = descent.alpha.copy(), descent.beta.copy()
-    # The kept matrix has the entries that the referee would compute; without it is more precise
-    # where the weights themselves are at hand.
-    kept = gram if gram.kernel.name == "linear" else columns.gram
-    certificate = certify(problem, kept, alpha, beta)
+    certificate = certify(problem, gram, alpha, beta, tol=tol)
     if status is Status.CONVERGED and not rule.satisfied(certificate.primal, certificate.dual):
         status = Status.PRECISION
     return Solution(

@@ -88,14 +88,16 @@ def solve(
         if verbose:
             print(f"step {limits.rounds}: primal {descent.primal:.8g}, gap {gap:.2e}")
         # The weights of Newton's method and those of its dual point differ a little.
-        if descent.best_gap <= tol and certify(problem, gram, *descent.best).certifies(tol):
+        if descent.best_gap <= tol and certify(problem, gram, *descent.best, tol=tol).certifies(
+            tol
+        ):
             status = Status.CONVERGED
         else:
             status = limits.reached()
         if status is None:
             status = _advance(descent, check_every, limits)
     alpha, beta = descent.best
-    certificate = certify(problem, gram, alpha, beta)
+    certificate = certify(problem, gram, alpha, beta, tol=tol)
     if certificate.certifies(tol) and status in (Status.PRECISION, Status.STALLED):
         status = Status.CONVERGED
     return Solution(
