@@ -210,19 +210,22 @@ class State:
             self.tally *= multiple
 
     def balance(self) -> None:
-        """Make the sums of alphas and betas equal, up to the last bits of some small alpha.
+        """Make the sums of alphas and betas equal, up to the last bits of some small variable.
 
         They differ by rounding, which costs nothing but where large numbers cancel: scores of
         samples with a common offset, say.
         """
+        upper = np.where(self.is_alpha, self.problem.alpha_max, self.cap)
         for _ in range(2):
             lacking = math.fsum(self.beta) - math.fsum(self.alpha)
-            room = np.where(self.alpha + lacking <= self.problem.alpha_max, self.alpha, np.inf)
-            room[room < 2.0 * abs(lacking)] = np.inf
-            smallest = int(np.argmin(room))
-            if lacking == 0.0 or np.isinf(room[smallest]):
+            if lacking == 0.0:
                 return
-            self.alpha[smallest] += lacking
+            after = self.value + np.where(self.is_alpha, lacking, -lacking)
+            fits = (self.value >= 2.0 * abs(lacking)) & (after <= upper)
+            # Where all are at their bounds, one is moved beyond, by next to nothing.
+            candidates = np.flatnonzero(fits) if fits.any() else [int(np.argmax(self.value))]
+            smallest = candidates[int(np.argmin(self.value[candidates]))]
+            self.value[smallest] = after[smallest]
             self.tally += Tally(extra=abs(lacking) * self.store.largest)
 
     def terms(self, n_alphas: int) -> Terms:
