@@ -6,7 +6,8 @@ import clarabel
 import numpy as np
 import scipy.sparse as sp
 
-from attop.problem import Family, Problem
+from attop.families import Cap
+from attop.problem import Problem
 
 
 def solve_dual(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -15,7 +16,7 @@ def solve_dual(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     The variables are (alpha, beta, r): r is the cap u, or the norm of beta.
     """
     n_alpha, n_beta = len(problem.positives), len(problem.competitors)
-    n = n_alpha + n_beta + 1
+    n, betas = n_alpha + n_beta + 1, problem.betas
     P, q = _objective(problem, K)
     alpha, beta = sp.eye(n_alpha, n), sp.eye(n_beta, n, k=n_alpha)
     r = sp.csr_matrix(([1.0], ([0], [n - 1])), shape=(1, n))
@@ -23,12 +24,14 @@ def solve_dual(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     ones_beta = sp.csr_matrix(np.ones(n_beta)) @ beta
 
     equalities = [ones_alpha - ones_beta]
-    if problem.family == Family.TIED_CAP:
-        equalities.append(ones_alpha - problem.K * r)
+    if betas.cap is Cap.TIED:
+        equalities.append(ones_alpha - betas.K * r)
     at_most = [(-alpha, 0.0), (-beta, 0.0)]
     if np.isfinite(problem.alpha_max):
         at_most.append((alpha, problem.alpha_max))
-    if problem.family != Family.NORM:
+    if np.isfinite(betas.bound):
+        at_most.append((beta, betas.bound))
+    if betas.cap is not Cap.NONE:
         at_most.append((beta - sp.csr_matrix(np.ones((n_beta, 1))) @ r, 0.0))
 
     blocks = [*equalities, *(A for A, _ in at_most)]
@@ -37,7 +40,7 @@ def solve_dual(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray,
         clarabel.ZeroConeT(len(equalities)),
         clarabel.NonnegativeConeT(sum(A.shape[0] for A, _ in at_most)),
     ]
-    if problem.family == Family.NORM:  # (r, beta) in the second-order cone
+    if betas.norm_price:  # (r, beta) in the second-order cone
         blocks += [-r, -beta]
         right.append(np.zeros(1 + n_beta))
         cones.append(clarabel.SecondOrderConeT(1 + n_beta))
@@ -60,13 +63,10 @@ def _objective(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     signs = np.repeat([1.0, -1.0], [n_alpha, n_beta])
     P = np.zeros((n_alpha + n_beta + 1,) * 2)
     P[:-1, :-1] = K[np.ix_(rows, rows)] * np.outer(signs, signs)
-    if problem.surrogate == "quadratic_hinge":
-        P[np.arange(n_alpha), np.arange(n_alpha)] += 1.0 / (2.0 * problem.C)
-    q = np.concatenate([-np.ones(n_alpha), np.zeros(n_beta), [0.0]])
-    if problem.family == Family.PRICED_CAP:
-        q[n_alpha:-1] = -1.0 / problem.theta
-        q[-1] = n_beta * problem.tau / problem.theta
-    elif problem.family == Family.NORM:
-        q[n_alpha:-1] = -1.0 / problem.theta
-        q[-1] = np.sqrt(n_beta * problem.tau) / problem.theta
+    betas, variables = problem.betas, np.arange(n_alpha + n_beta)
+    P[variables, variables] += np.repeat(
+        [problem.quadratic_alpha, betas.curvature], [n_alpha, n_beta]
+    )
+    q = np.concatenate([-np.ones(n_alpha), np.full(n_beta, -betas.linear), [0.0]])
+    q[-1] = betas.price + betas.norm_price
     return P, q

@@ -12,11 +12,13 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from attop.datasets import load_ionosphere
+from attop.families import QuantileHinge, QuantileQuadratic
+from attop.families.top_mean import mean_of_largest
 from attop.formulations import FORMULATIONS
 from attop.kernels import columns
 from attop.kernels.functions import Gram, Kernel
 from attop.objectives import certify
-from attop.problem import Family, Problem
+from attop.problem import Problem
 from attop.solvers.exact import open_columns, reach, rounds, solve
 from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.parts import largest_of
@@ -67,16 +69,12 @@ def random_problem(rng) -> tuple[Problem, Gram]:
         "surrogate": str(rng.choice(["hinge", "quadratic_hinge"])),
     }
     if rng.random() < 0.5:
-        K = int(rng.integers(1, len(competitors) + 1))
-        problem = Problem(**common, family=Family.TIED_CAP, K=K)
+        family = mean_of_largest(int(rng.integers(1, len(competitors) + 1)))
     else:
-        hinge = common["surrogate"] == "hinge"
-        problem = Problem(
-            **common,
-            family=Family.PRICED_CAP if hinge else Family.NORM,
-            tau=float(rng.choice([0.01, 0.05, 0.3, 0.9])),
-            theta=float(rng.choice([0.01, 1.0, 10.0])),
-        )
+        quantile = QuantileHinge if common["surrogate"] == "hinge" else QuantileQuadratic
+        budget = len(competitors) * float(rng.choice([0.01, 0.05, 0.3, 0.9]))
+        family = quantile(budget, float(rng.choice([0.01, 1.0, 10.0])))
+    problem = Problem.of(**common, family=family)
     name = str(rng.choice(["rbf", "linear", "poly", "laplacian"]))
     return problem, Gram(Kernel(name, gamma=0.5, degree=2, coef0=1.0), X)
 
@@ -461,7 +459,7 @@ def test_moves_end_where_the_worst_kind_has_no_room():
         gain=np.zeros(5),
     )
     group = Group(cap=cap, size=2, square=2.0, score=0.0, floor=cap)
-    terms = Terms(2, 1.0, 0.0, 0.0, 5, 1e-12, 1e-14)
+    terms = Terms(2, 1.0, 0.0, np.inf, 0.0, 0.0, 5, 1e-12, 1e-14)
     _, steps, violation = solve_tied(block, group, terms, 1e-6, 1000)
     assert steps == 0
     assert violation == pytest.approx(1.0)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from attop.families import Largest, QuantileHinge, QuantileQuadratic, TopMean
 from attop.formulations import FORMULATIONS
-from attop.problem import Family
 from conftest import two_clouds
 
 _, POSITIVE = two_clouds(n_positive=10, n_negative=30)
@@ -44,19 +44,29 @@ def test_identities():
     [("TauFPL", 0.1, 3), ("TauFPL", 0.12, 4), ("TauFPL", 1e-6, 1), ("TopMeanK", 0.1, 4)],
 )
 def test_K_is_the_rounded_share_and_at_least_one(name, tau, K):
-    assert problem(name, tau=tau).K == K
+    family = problem(name, tau=tau).family
+    assert (1 if family == Largest() else family.K) == K
 
 
 @pytest.mark.parametrize(
-    "surrogate, family", [("hinge", Family.PRICED_CAP), ("quadratic_hinge", Family.NORM)]
+    "surrogate, family", [("hinge", QuantileHinge), ("quadratic_hinge", QuantileQuadratic)]
 )
 def test_the_surrogate_decides_the_dual_of_the_surrogate_quantile(surrogate, family):
     made = problem("PatMatNP", surrogate, tau=0.2, theta=0.5)
-    assert (made.family, made.tau, made.theta) == (family, 0.2, 0.5)
-    assert problem("TopPushK", surrogate, K=2).family == Family.TIED_CAP
+    assert made.family == family(budget=0.2 * 30, theta=0.5)
+    assert problem("TopPushK", surrogate, K=2).family == TopMean(2, is_share=True)
+
+
+def test_a_few_scores_among_many_are_no_share_of_them():
+    """A subsample has as many of them as the whole; of a share it has its part."""
+    many = np.arange(40_000) < 10_000
+    few = problem("TopPushK", positive=many, K=5).family
+    share = problem("TauFPL", positive=many, tau=0.01).family
+    assert few.subsampled(0.1, 3000) == few
+    assert share.subsampled(0.1, 3000) == TopMean(30, is_share=True)
 
 
 def test_K_may_be_the_number_of_competitors_but_not_more():
-    assert problem("TopPushK", K=30).K == 30
+    assert problem("TopPushK", K=30).family.K == 30
     with pytest.raises(ValueError, match=r"'K' parameter of TopPushK .* samples, 30\. Got 31"):
         problem("TopPushK", K=31)

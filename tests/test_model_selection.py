@@ -1,5 +1,7 @@
 """Paths: the models of separate fits, for less work."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -168,7 +170,8 @@ def test_nearest_is_the_closest_on_a_logarithmic_scale_and_of_the_same_kind():
 
 def test_walking_order_goes_up_in_C_for_each_other_value():
     base = FORMULATIONS["PatMatNP"].problem(POSITIVE, 1.0, "hinge", tau=0.2, theta=1.0)
-    problems = [base._replace(C=C, theta=theta) for C in (2.0, 1.0) for theta in (3.0, 0.1)]
+    families = [replace(base.family, theta=theta) for theta in (3.0, 0.1)]
+    problems = [base._replace(C=C, family=family) for C in (2.0, 1.0) for family in families]
     assert walking_order(problems) == [3, 1, 2, 0]
 
 

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from attop.datasets import load_ionosphere
+from attop.families import QuantileHinge, TopMean
 from attop.formulations import FORMULATIONS
 from attop.kernels.functions import Gram, Kernel
 from attop.objectives import (
@@ -17,7 +18,7 @@ from attop.objectives import (
     threshold,
     zero_value,
 )
-from attop.problem import Family, Problem
+from attop.problem import Problem
 from conftest import CASES, OPTIMA, PARAMETERS, kernel_matrix, two_clouds
 from oracle import solve_dual
 
@@ -29,7 +30,7 @@ def random_feasible_point(problem, rng):
     m = len(problem.competitors)
     beta = np.full(m, alpha.sum() / m)
     # Concentrating on K of the competitors brings those to the cap of the top-K family.
-    few = rng.choice(m, size=max(problem.K, 2), replace=False)
+    few = rng.choice(m, size=max(problem.betas.K, 2), replace=False)
     concentrated = np.zeros(m)
     concentrated[few] = alpha.sum() / len(few)
     weight = rng.uniform()
@@ -156,8 +157,8 @@ def test_hard_margin(name, surrogate):
     gram = Gram(Kernel("rbf", gamma=0.1), X)
     if FORMULATIONS[name].competitors == "all":
         # The positives compete with themselves: a margin of 1 needs n+ l(theta) <= n tau.
-        larger = {"K": 20} if problem.family == Family.TIED_CAP else {"tau": 0.9, "theta": 0.5}
-        problem = problem._replace(**larger)
+        larger = {"tau": 0.9, "theta": 0.5} if name == "PatMat" else {"tau": 20 / 24}
+        problem = FORMULATIONS[name].problem(positive, np.inf, surrogate, **larger)
     alpha, beta, optimum = solve_dual(problem, kernel_matrix(gram))
     certificate = certify(problem, gram, alpha, beta)
     assert_allclose([certificate.primal, certificate.dual], optimum, rtol=1e-5)
@@ -170,9 +171,8 @@ def test_hard_margin(name, surrogate):
 def test_hard_margin_without_a_feasible_multiple(name, surrogate):
     X, positive = two_clouds(8, 16, distance=0.0)
     X[positive] = X[~positive][:8]
-    problem = FORMULATIONS[name].problem(positive, np.inf, surrogate, **PARAMETERS[name])
-    if problem.family != Family.TIED_CAP:
-        problem = problem._replace(tau=0.01)
+    parameters = PARAMETERS[name] | ({"tau": 0.01} if name.startswith("PatMat") else {})
+    problem = FORMULATIONS[name].problem(positive, np.inf, surrogate, **parameters)
     alpha, beta = random_feasible_point(problem, np.random.default_rng(6))
     certificate = certify(problem, Gram(Kernel("rbf"), X), alpha, beta)
     assert certificate.primal == np.inf
@@ -246,7 +246,7 @@ def test_many_support_vectors_are_summed_in_blocks(monkeypatch, small_case):
 
 
 def test_support_adds_up_what_positives_are_and_compete_with():
-    problem = Problem(np.array([0, 2]), np.arange(4), 1.0, "hinge", Family.TIED_CAP, K=2)
+    problem = Problem.of(np.array([0, 2]), np.arange(4), 1.0, "hinge", TopMean(2))
     alpha, beta = np.array([0.5, 0.25]), np.array([0.5, 0.0, 0.125, 0.125])
     rows, coefficients = support(problem, alpha, beta)
     assert_array_equal(rows, [2, 3])  # the first is its own competitor, by as much
@@ -255,9 +255,7 @@ def test_support_adds_up_what_positives_are_and_compete_with():
 
 
 @pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
-@pytest.mark.parametrize(
-    "family", [{"family": Family.TIED_CAP, "K": 3}, {"family": Family.PRICED_CAP, "tau": 0.2}]
-)
+@pytest.mark.parametrize("family", [TopMean(3), QuantileHinge(1.4, 1.0)])
 def test_the_zero_model_is_worth_what_its_scores_say(family, surrogate):
-    problem = Problem(np.arange(3), np.arange(3, 10), 2.0, surrogate, **{"K": 0} | family)
+    problem = Problem.of(np.arange(3), np.arange(3, 10), 2.0, surrogate, family)
     assert zero_value(problem) == pytest.approx(primal_value(problem, 0.0, np.zeros(10)))

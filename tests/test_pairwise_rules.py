@@ -5,7 +5,6 @@ import pytest
 
 from attop.formulations import FORMULATIONS
 from attop.objectives import dual_value, infeasibility
-from attop.problem import Family
 from attop.projections import project_patmat, project_topk
 from attop.solvers.pairwise.steps import (
     Dual,
@@ -64,9 +63,9 @@ class Setting:
         # Some variables at their bounds, among them several betas at the cap.
         alpha = rng.normal(0.5, 0.7, len(problem.positives))
         beta = rng.normal(0.5, 0.9, len(problem.competitors))
-        if problem.family == Family.TIED_CAP:
-            return project_topk(alpha, beta, problem.K, problem.alpha_max)
-        theta = problem.theta if problem.family == Family.PRICED_CAP else np.inf
+        if problem.betas.linear == 0.0:
+            return project_topk(alpha, beta, max(1, problem.betas.K), problem.alpha_max)
+        theta = np.inf if problem.betas.norm_price else problem.family.theta
         return project_patmat(alpha, beta, 0.2, theta, problem.alpha_max)[:2]
 
     def _coefficients(self, alpha, beta):
@@ -95,7 +94,7 @@ class Setting:
             # delta = norm / (2 theta sqrt(m tau)) kept: the price of |beta| becomes that of
             # its quadratic majorant (|beta|^2 / norm + norm) / 2.
             new = np.linalg.norm(beta)
-            value += self.problem.norm_price * (new - 0.5 * (new**2 / norm + norm))
+            value += self.problem.betas.norm_price * (new - 0.5 * (new**2 / norm + norm))
         return value
 
     def pairs(self):
@@ -143,7 +142,7 @@ def best_on_a_grid(setting, k, other, norm=None):
 def test_the_step_is_the_best_of_a_fine_grid(settings):
     for setting in settings[:2]:
         norm = None
-        if setting.problem.family == Family.NORM:
+        if setting.problem.betas.norm_price:
             norm = np.linalg.norm(setting.beta)
         for k, other in setting.pairs()[::7]:
             step, _ = setting.step(k, other)

@@ -16,10 +16,10 @@ from attop.datasets import load_ionosphere
 from attop.formulations import FORMULATIONS
 from attop.kernels.functions import Gram, Kernel
 from attop.objectives import certify, dual_value, infeasibility, primal_value, threshold
+from attop.smooth import SmoothLoss
 from attop.solvers import primal
 from attop.solvers.primal import newton
 from attop.solvers.primal.samples import Samples
-from attop.solvers.primal.smoothing import SmoothLoss, smooth_threshold
 from attop.solvers.primal.subgradient import Subgradient, slopes
 from attop.solvers.solution import Status
 from attop.surrogates import SURROGATES
@@ -144,7 +144,7 @@ def test_the_descent_of_the_paper_never_lowers_its_bound(name, surrogate):
 @pytest.mark.parametrize("surrogate", SURROGATES)
 def test_the_smooth_loss_has_its_derivatives_and_is_a_little_below(surrogate):
     x = np.linspace(-3.0, 2.0, 501) + 1e-4
-    loss = SmoothLoss(surrogate, 0.3, np.linspace(0.0, 1.0, 501))
+    loss = SmoothLoss(SURROGATES[surrogate], 0.3, np.linspace(0.0, 1.0, 501))
     h = 1e-6
     assert_allclose(loss.slope(x), (loss.value(x + h) - loss.value(x - h)) / (2 * h), atol=1e-5)
     bend = (loss.slope(x + h) - loss.slope(x - h)) / (2 * h)
@@ -156,7 +156,8 @@ def test_the_smooth_loss_has_its_derivatives_and_is_a_little_below(surrogate):
 
 def test_without_a_width_the_quadratic_hinge_is_itself():
     x = np.linspace(-3.0, 2.0, 501)
-    loss, hinge2 = SmoothLoss("quadratic_hinge", 0.0, np.ones(501)), SURROGATES["quadratic_hinge"]
+    hinge2 = SURROGATES["quadratic_hinge"]
+    loss = SmoothLoss(hinge2, 0.0, np.ones(501))
     assert_allclose(loss.value(x), hinge2.value(x))
     assert_allclose(loss.slope(x), hinge2.slope(x))
 
@@ -169,8 +170,8 @@ def test_the_smooth_threshold_has_its_derivatives_and_is_a_little_below(name, su
     competing = scores[problem.competitors]
     given = np.random.default_rng(1).random(len(competing))
     if name not in ("PatMat", "PatMatNP"):  # the given shares sum to 1
-        given *= min(1.0, problem.K / given.sum())
-    smooth = smooth_threshold(problem, competing, width, given)
+        given *= min(1.0, max(1, problem.betas.K) / given.sum())
+    smooth = problem.family.smooth_threshold(problem, competing, width, given)
     assert_allclose(smooth.share.sum(), 1.0)
     assert np.all(smooth.share >= 0.0)
     below = threshold(problem, scores) - smooth.value
@@ -178,7 +179,7 @@ def test_the_smooth_threshold_has_its_derivatives_and_is_a_little_below(name, su
     direction = np.random.default_rng(2).normal(size=len(competing))
     h = 1e-6 * width
     up, down = (
-        smooth_threshold(problem, competing + sign * h * direction, width, given)
+        problem.family.smooth_threshold(problem, competing + sign * h * direction, width, given)
         for sign in (1, -1)
     )
     assert_allclose(smooth.share @ direction, (up.value - down.value) / (2 * h), rtol=1e-5)

@@ -46,12 +46,10 @@ def model_of(problem: Problem, solution: Solution, tol: float) -> Model:
 def _certificate_of_zero(problem: Problem, certificate: Certificate) -> Certificate:
     """What the dual value of `certificate` says about ``w = 0``."""
     value = zero_value(problem)
-    # Samples that are all alike are as good as one.
-    alike = problem._replace(competitors=np.zeros(1, dtype=np.intp), K=1)
     return certificate._replace(
         primal=value,
         gap=relative_gap(value, certificate.dual, certificate.rounding),
-        threshold=threshold(alike, np.zeros(1)),
+        threshold=threshold(problem, np.zeros(1 + int(np.max(problem.rows)))),
         w_norm2=0.0,
         scores=np.zeros_like(certificate.scores),
     )

@@ -17,7 +17,7 @@ from attop._words import suggestion
 from attop.approximation import APPROXIMATIONS
 from attop.kernels.functions import KERNELS
 from attop.solvers import SOLVERS, options_of
-from attop.surrogates import SURROGATES
+from attop.surrogates import SURROGATES, Surrogate
 
 #: Larger features have squares, or sums of squares, that float64 does not hold.
 _LARGEST = 1e140
@@ -59,7 +59,8 @@ _RULES = {
     "theta": _Rule(_is_positive, "in (0, inf)"),
     "C": _Rule(lambda v: _is_real(v) and v > 0.0, "in (0, inf]"),
     "surrogate": _Rule(
-        lambda v: isinstance(v, str) and v in SURROGATES, _one_of(tuple(SURROGATES))
+        lambda v: isinstance(v, Surrogate) or (isinstance(v, str) and v in SURROGATES),
+        _one_of(tuple(SURROGATES), " or a Surrogate"),
     ),
     "kernel": _Rule(
         lambda v: callable(v) or (isinstance(v, str) and v in _KERNEL_NAMES),

@@ -30,11 +30,18 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.problem import Family, Problem
+from attop.families.largest import Largest
+from attop.families.quantile_hinge import QuantileHinge
+from attop.families.quantile_quadratic import QuantileQuadratic
+from attop.families.top_mean import mean_of_largest
+from attop.problem import Problem
 from attop.quantile_problem import QuantileProblem
+from attop.surrogates import Surrogate, as_surrogate
 
-#: Which dual the surrogate quantile leads to, by the surrogate.
-_SURROGATE_QUANTILE_FAMILY = {"hinge": Family.PRICED_CAP, "quadratic_hinge": Family.NORM}
+#: The families of surrogate quantiles, by what the surrogate says about their dual.
+_QUANTILES = {"cap": QuantileHinge, "norm": QuantileQuadratic}
+#: From this share of the competitors on, a given number of scores is a share of them.
+_SHARE = 0.001
 
 
 @dataclass(frozen=True)
@@ -65,13 +72,10 @@ class Formulation:
     def rows(self, positive: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows of the positives and of the competitors."""
         competing = np.ones(len(positive), dtype=bool) if self.competitors == "all" else ~positive
-        # In one array, as solvers use them; see `Problem.rows`.
-        joined = np.concatenate([np.flatnonzero(positive), np.flatnonzero(competing)])
-        n_positives = np.count_nonzero(positive)
-        return joined[:n_positives], joined[n_positives:]
+        return np.flatnonzero(positive), np.flatnonzero(competing)
 
     def problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str, **parameters: float
+        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, **parameters: float
     ) -> Problem:
         """The dual problem on samples of which `positive` marks the positive ones."""
         raise NotImplementedError
@@ -82,10 +86,10 @@ class LargestScore(Formulation):
     """``t`` is the largest score of the competitors."""
 
     def problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str, **parameters: float
+        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, **parameters: float
     ) -> Problem:
-        """The dual problem, with K = 1."""
-        return Problem(*self.rows(positive), C, surrogate, Family.TIED_CAP, K=1)
+        """The dual problem."""
+        return Problem.of(*self.rows(positive), C, surrogate, Largest())
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class TopKMean(Formulation):
     parameters: ClassVar[tuple[str, ...]] = ("K",)
 
     def problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str, **parameters: float
+        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, **parameters: float
     ) -> Problem:
         """The dual problem for the parameter ``K``."""
         positives, competitors = self.rows(positive)
@@ -106,7 +110,8 @@ class TopKMean(Formulation):
                 f"{'samples' if self.competitors == 'all' else 'negative samples'}, "
                 f"{len(competitors)}. Got {K} instead."
             )
-        return Problem(positives, competitors, C, surrogate, Family.TIED_CAP, K=K)
+        family = mean_of_largest(K, is_share=K > _SHARE * len(competitors))
+        return Problem.of(positives, competitors, C, surrogate, family)
 
 
 @dataclass(frozen=True)
@@ -116,12 +121,13 @@ class TopShareMean(Formulation):
     parameters: ClassVar[tuple[str, ...]] = ("tau",)
 
     def problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str, **parameters: float
+        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, **parameters: float
     ) -> Problem:
         """The dual problem for the parameter ``tau``."""
         positives, competitors = self.rows(positive)
         K = max(1, round(len(competitors) * parameters["tau"]))
-        return Problem(positives, competitors, C, surrogate, Family.TIED_CAP, K=K)
+        family = mean_of_largest(K, is_share=True)
+        return Problem.of(positives, competitors, C, surrogate, family)
 
 
 @dataclass(frozen=True)
@@ -131,13 +137,19 @@ class SurrogateQuantile(Formulation):
     parameters: ClassVar[tuple[str, ...]] = ("tau", "theta")
 
     def problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str, **parameters: float
+        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, **parameters: float
     ) -> Problem:
         """The dual problem for the parameters ``tau`` and ``theta``."""
         positives, competitors = self.rows(positive)
-        family = _SURROGATE_QUANTILE_FAMILY[surrogate]
-        tau, theta = float(parameters["tau"]), float(parameters["theta"])
-        return Problem(positives, competitors, C, surrogate, family, tau=tau, theta=theta)
+        surrogate = as_surrogate(surrogate)
+        if surrogate.quantile is None:
+            raise ValueError(
+                f"The 'surrogate' parameter of {self.name} must be one whose quantile has a known "
+                f"dual, such as 'hinge' or 'quadratic_hinge'. Got {surrogate.name!r} instead."
+            )
+        budget = len(competitors) * float(parameters["tau"])
+        family = _QUANTILES[surrogate.quantile](budget, float(parameters["theta"]))
+        return Problem.of(positives, competitors, C, surrogate, family)
 
 
 #: The convex formulations by name.
@@ -162,12 +174,14 @@ class TopQuantile(Formulation):
     convex: ClassVar[bool] = False
 
     def quantile_problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str, tau: float
+        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, tau: float
     ) -> QuantileProblem:
         """The problem on samples of which `positive` marks the positive ones."""
         positives, competitors = self.rows(positive)
         negatives = np.flatnonzero(~positive)
-        return QuantileProblem(positives, negatives, competitors, C, surrogate, float(tau))
+        return QuantileProblem(
+            positives, negatives, competitors, C, as_surrogate(surrogate), float(tau)
+        )
 
 
 #: The formulations without a dual by name.

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from attop._extended import ExtendedScores, is_affordable
 from attop._scores import Scores
+from attop.families.base import Cap
 from attop.kernels.functions import Gram
-from attop.problem import Family, Problem
-from attop.surrogates import SURROGATES
-from attop.thresholds import surrogate_root, top_mean
+from attop.problem import Problem
 
 #: Relative violation of a constraint that passes for rounding.
 _FEASIBLE = 1e-8
@@ -88,7 +87,9 @@ class Certificate(NamedTuple):
 
 def threshold(problem: Problem, scores: NDArray[np.float64]) -> float:
     """Threshold of the formulation at `scores`, the scores of all rows."""
-    return _threshold(problem, np.asarray(scores)[problem.competitors], overwrite=True)
+    scores = np.asarray(scores)
+    competitors, positives = scores[problem.competitors], scores[problem.positives]
+    return problem.family.threshold(problem, competitors, positives, overwrite=True)
 
 
 def primal_value(
@@ -102,23 +103,21 @@ def primal_value(
     With ``C = inf`` the value is infinite as soon as one loss is positive.
     """
     scores = np.asarray(scores)
+    competitors, positives = scores[problem.competitors], scores[problem.positives]
     if threshold is None:
-        threshold = _threshold(problem, scores[problem.competitors])
-    return 0.5 * w_norm2 + _loss(problem, scores[problem.positives], threshold)
+        threshold = problem.family.threshold(problem, competitors, positives)
+    return 0.5 * w_norm2 + _loss(problem, competitors, positives, threshold)
 
 
 def zero_value(problem: Problem) -> float:
     """Primal value of the model that gives every sample the score 0."""
-    # Samples that are all alike are as good as one.
-    one = np.zeros(1, dtype=np.intp)
-    alike = problem._replace(positives=one, competitors=one, K=1)
-    return primal_value(alike._replace(C=problem.C * len(problem.positives)), 0.0, np.zeros(1))
+    return primal_value(problem, 0.0, np.zeros(1 + int(np.max(problem.rows))))
 
 
 def feasible_primal(problem: Problem, w_norm2: float, scores: NDArray[np.float64]) -> float:
     """Primal value of ``w``; with ``C = inf`` that of its least feasible multiple."""
     competitors, positives = scores[problem.competitors], scores[problem.positives]
-    t = _threshold(problem, competitors, overwrite=not np.isinf(problem.C))
+    t = problem.family.threshold(problem, competitors, positives)
     return _feasible_primal(problem, w_norm2, competitors, positives, t)
 
 
@@ -126,12 +125,15 @@ def dual_value(
     problem: Problem, w_norm2: float, alpha: NDArray[np.floating], beta: NDArray[np.floating]
 ) -> float:
     """Dual value, the cap ``u`` of the betas taken at its best: ``max(beta)`` where priced."""
-    value = np.sum(alpha) - 0.5 * problem.quadratic_alpha * np.dot(alpha, alpha) - 0.5 * w_norm2
-    value += problem.linear_beta * np.sum(beta)
-    if problem.family == Family.PRICED_CAP:
-        value -= problem.cap_price * max(0.0, np.max(beta))
-    elif problem.family == Family.NORM:
-        value -= problem.norm_price * np.linalg.norm(beta)
+    terms = problem.betas
+    value = problem.surrogate.dual_value(alpha, problem.C) - 0.5 * w_norm2
+    value += terms.linear * np.sum(beta)
+    if terms.curvature:
+        value -= 0.5 * terms.curvature * np.dot(beta, beta)
+    if terms.price:
+        value -= terms.price * max(0.0, np.max(beta))
+    if terms.norm_price:
+        value -= terms.norm_price * np.linalg.norm(beta)
     return float(value)
 
 
@@ -147,8 +149,11 @@ def infeasibility(
     ]
     if np.isfinite(problem.alpha_max):
         violations.append((np.max(alpha) - problem.alpha_max, problem.alpha_max))
-    if problem.family == Family.TIED_CAP:
-        cap = sum_alpha / problem.K
+    terms = problem.betas
+    if np.isfinite(terms.bound):
+        violations.append((np.max(beta) - terms.bound, terms.bound))
+    if terms.cap is Cap.TIED:
+        cap = sum_alpha / terms.K
         violations.append((np.max(beta) - cap, cap))
     return max(_relative(violation, scale) for violation, scale in violations)
 
@@ -236,7 +241,7 @@ def _certificate(
     w_norm2 = exact.w_norm2()
     competitors = exact.known(problem.competitors)
     positives = exact.known(problem.positives)
-    t = _threshold(problem, competitors, overwrite=not np.isinf(problem.C))
+    t = problem.family.threshold(problem, competitors, positives)
     primal = _feasible_primal(problem, w_norm2, competitors, positives, t)
     del competitors, positives  # as long as the samples, which may be many
     dual = dual_value(problem, w_norm2, alpha, beta)
@@ -280,28 +285,30 @@ def _screen(problem: Problem, exact: Scores, hint: Hint) -> bool:
     Thresholds are monotone in each score: those of the least scores that the error allows
     are not above the true ones.
     """
-    if np.isinf(problem.C) and problem.family != Family.TIED_CAP:
-        return False  # the multiples of w that are looked at have thresholds of their own
+    family, known = problem.family, exact.known
+    if not family.monotone or (np.isinf(problem.C) and not _proportional(problem)):
+        return False  # or the multiples of w that are looked at have thresholds of their own
     scores, error = hint(exact)
     exact.compute_support()
     low, high = exact.interval(scores, error)
     if low > high:
         return False
     least, most = scores + (low - error), scores + (high + error)
-    competing = least[problem.competitors]
-    if problem.family == Family.TIED_CAP:
-        rank = len(competing) - problem.K
-        lowest = float(np.partition(competing, rank)[rank])
-    else:
-        lowest = _threshold(problem, competing) - 1.0 / problem.theta
+    competing, positives = least[problem.competitors], least[problem.positives]
+    lowest = family.level(problem, competing, family.threshold(problem, competing, positives))
     exact.compute(problem.competitors[most[problem.competitors] >= lowest])
     if np.isinf(problem.C):
         highest = float(np.min(most[problem.positives]))
     else:
-        highest = _threshold(problem, exact.known(problem.competitors)) + 1.0
+        highest = family.threshold(problem, known(problem.competitors), positives) + 1.0
     exact.compute(problem.positives[least[problem.positives] <= highest])
     low, high = exact.interval(scores, error)
     return low <= high  # or else the bounds are wrong, and nothing may rest on them
+
+
+def _proportional(problem: Problem) -> bool:
+    """Whether the threshold is that many times as large for a multiple of ``w``."""
+    return problem.betas.linear == 0.0
 
 
 def _rounding(
@@ -325,7 +332,7 @@ def _rounding(
         share = off[lowest] / abs(float(scores[lowest]) - threshold or 1.0)
         losses = 2.0 * primal * float(share) if np.isfinite(primal) else 0.0
     else:
-        loss = SURROGATES[problem.surrogate].value
+        loss = problem.surrogate.value
         more = loss(threshold - scores + off) - loss(threshold - scores)
         losses = problem.C * float(np.sum(more))
     # Sums that are not quite equal are worth as much as the scores are.
@@ -345,20 +352,16 @@ def _rounding_of_threshold(problem: Problem, exact: Scores, beta: NDArray[np.flo
     return float(np.max(off, where=exact.values[rows] + off >= level, initial=0.0))
 
 
-def _threshold(
-    problem: Problem, competitors: NDArray[np.float64], overwrite: bool = False
+def _loss(
+    problem: Problem,
+    competitors: NDArray[np.float64],
+    positives: NDArray[np.float64],
+    threshold: float,
 ) -> float:
-    """Threshold from scores of the competitors, all or at least those that matter."""
-    if problem.family == Family.TIED_CAP:
-        return top_mean(competitors, problem.K, overwrite)
-    total = len(problem.competitors) * problem.tau
-    return surrogate_root(competitors, total, problem.theta, problem.surrogate, overwrite)
-
-
-def _loss(problem: Problem, positives: NDArray[np.float64], threshold: float) -> float:
-    """``C sum l(t - s_i)`` over scores of positives, all or at least those that matter."""
-    total = float(np.sum(SURROGATES[problem.surrogate].value(threshold - positives)))
-    return problem.C * total if total > 0.0 else 0.0
+    """What is not ``|w|^2``, from scores of all samples or at least those that matter."""
+    total = float(np.sum(problem.surrogate.value(threshold - positives)))
+    of_positives = problem.C * total if total > 0.0 else 0.0
+    return of_positives + problem.family.value(problem, competitors, threshold)
 
 
 def _feasible_primal(
@@ -368,49 +371,11 @@ def _feasible_primal(
     positives: NDArray[np.float64],
     threshold: float,
 ) -> float:
-    """Primal value from the scores that matter; see `feasible_primal`.
-
-    Those of the competitors are used with ``C = inf`` only.
-    """
+    """Primal value from the scores that matter; see `feasible_primal`."""
     if np.isinf(problem.C):
-        multiple = _feasible_multiple(problem, competitors, positives)
+        multiple = problem.family.least_multiple(problem, competitors, positives)
         return 0.5 * w_norm2 * multiple**2 if np.isfinite(multiple) else np.inf
-    return 0.5 * w_norm2 + _loss(problem, positives, threshold)
-
-
-def _feasible_multiple(
-    problem: Problem, competitors: NDArray[np.float64], positives: NDArray[np.float64]
-) -> float:
-    """Least ``c > 0`` for which ``c w`` has margin ``min s_i - t >= 1``; ``inf`` if none."""
-    lowest = float(np.min(positives))
-    if problem.family == Family.TIED_CAP:
-        margin = lowest - _threshold(problem, competitors)
-        return 1.0 / margin if margin > 0.0 else np.inf
-    return _feasible_multiple_surrogate(problem, competitors, lowest)
-
-
-def _feasible_multiple_surrogate(
-    problem: Problem, competitors: NDArray[np.float64], lowest: float
-) -> float:
-    """The same for the surrogate quantile, whose threshold is not proportional to ``c``.
-
-    The margin is a concave function of c, negative at 0.  Newton's steps from the left
-    cannot jump over its first crossing of 1, since a tangent lies above the function; a
-    slope that is not positive below 1 proves that there is no crossing.
-    """
-    slope_of = SURROGATES[problem.surrogate].slope
-    c = 0.0
-    for _ in range(200):
-        t = _threshold(problem, c * competitors)
-        shortage = 1.0 - (c * lowest - t)
-        if shortage <= 1e-13 * max(1.0, abs(c * lowest), abs(t)):
-            return c
-        weights = slope_of(problem.theta * (c * competitors - t))
-        slope = lowest - float(np.dot(weights, competitors) / np.sum(weights))
-        if slope <= 0.0:
-            return np.inf
-        c += shortage / slope
-    return np.inf
+    return 0.5 * w_norm2 + _loss(problem, competitors, positives, threshold)
 
 
 def _relative(violation: float, scale: float) -> float:

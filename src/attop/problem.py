@@ -1,38 +1,19 @@
 """What passes between formulations and solvers: one dual problem as plain numbers and arrays.
 
-Every convex formulation leads to one of three families of duals.  With ``alpha``
-over the positives, ``beta`` over the competitors, all non-negative and
-``sum(alpha) == sum(beta)``, and ``w = sum alpha_i phi_i - sum beta_j phi_j``, the
-solvers maximise ::
-
-    - |w|^2 / 2  +  sum(alpha)  [ - sum(alpha^2) / (4 C) ]  +  family term
-
-where the bracket belongs to the quadratic hinge; the hinge has ``alpha <= C``
-instead.  The family term is
-
-``Family.TIED_CAP``
-    none, but ``beta_j <= u`` with ``u = sum(alpha) / K``.
-``Family.PRICED_CAP``
-    ``sum(beta) / theta - (m tau / theta) u``, with ``beta_j <= u`` and ``u`` free.
-``Family.NORM``
-    ``sum(beta) / theta - (sqrt(m tau) / theta) |beta|_2``, without a cap.
+Solvers maximise the dual of `attop.families.base` over alphas and betas.  The surrogate says what
+alphas may be and cost, the family what betas may be and cost, and neither is known to a solver
+by name.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-
-class Family(IntEnum):
-    """How the betas are bounded and priced in the dual."""
-
-    TIED_CAP = 0
-    PRICED_CAP = 1
-    NORM = 2
+from attop.families.base import BetaTerms, Family
+from attop.surrogates import Surrogate, as_surrogate
 
 
 class Problem(NamedTuple):
@@ -40,65 +21,58 @@ class Problem(NamedTuple):
 
     Attributes
     ----------
-    positives : ndarray of intp
-        Row of each alpha, increasing.
-    competitors : ndarray of intp
-        Row of each beta, increasing; the negatives, or all rows.
+    rows : ndarray of intp
+        Row of each dual variable: of the alphas, increasing, then of the betas, increasing.
+    n_positives : int
+        How many of them are alphas.
     C : float
         Weight of the loss, ``inf`` allowed.
-    surrogate : {"hinge", "quadratic_hinge"}
+    surrogate : Surrogate
         The surrogate of the loss and, for Pat&Mat, of the threshold.
     family : Family
-        Which of the three duals this is.
-    K : int
-        Number of top scores averaged (``TIED_CAP``; 0 otherwise).
-    tau : float
-        Share of competitors above the threshold (Pat&Mat; 0.0 otherwise).
-    theta : float
-        Scale inside the surrogate of the threshold (Pat&Mat; 1.0 otherwise).
+        The threshold, with its parameters.
     """
 
-    positives: NDArray[np.intp]
-    competitors: NDArray[np.intp]
+    rows: NDArray[np.intp]
+    n_positives: int
     C: float
-    surrogate: str
+    surrogate: Surrogate
     family: Family
-    K: int = 0
-    tau: float = 0.0
-    theta: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        positives: NDArray[np.intp],
+        competitors: NDArray[np.intp],
+        C: float,
+        surrogate: str | Surrogate,
+        family: Family,
+    ) -> Problem:
+        """The problem with these rows of the positives and of the competitors."""
+        rows = np.concatenate([positives, competitors]).astype(np.intp)
+        return cls(rows, len(positives), C, as_surrogate(surrogate), family)
 
     @property
-    def rows(self) -> NDArray[np.intp]:
-        """Row of each variable, alphas first: without a copy where both share their memory."""
-        joined, n, m = self.positives.base, len(self.positives), len(self.competitors)
-        if joined is not None and joined is self.competitors.base and len(joined) == n + m:
-            first = joined.ctypes.data
-            behind = first + n * joined.itemsize
-            if (self.positives.ctypes.data, self.competitors.ctypes.data) == (first, behind):
-                return joined
-        return np.concatenate([self.positives, self.competitors])
+    def positives(self) -> NDArray[np.intp]:
+        """Row of each alpha."""
+        return self.rows[: self.n_positives]
 
     @property
-    def linear_beta(self) -> float:
-        """Coefficient of ``sum(beta)`` in the dual."""
-        return 0.0 if self.family == Family.TIED_CAP else 1.0 / self.theta
+    def competitors(self) -> NDArray[np.intp]:
+        """Row of each beta: the negatives, or all rows."""
+        return self.rows[self.n_positives :]
 
     @property
-    def quadratic_alpha(self) -> float:
-        """Second derivative of the alpha penalty: ``1 / (2 C)`` for the quadratic hinge."""
-        return 0.5 / self.C if self.surrogate == "quadratic_hinge" else 0.0
+    def betas(self) -> BetaTerms:
+        """What the betas may be and cost."""
+        return self.family.terms(self)
 
     @property
     def alpha_max(self) -> float:
         """Upper bound of each alpha."""
-        return self.C if self.surrogate == "hinge" else np.inf
+        return self.C * self.surrogate.steepest
 
     @property
-    def cap_price(self) -> float:
-        """Price ``m tau / theta`` of the cap (``PRICED_CAP``)."""
-        return len(self.competitors) * self.tau / self.theta
-
-    @property
-    def norm_price(self) -> float:
-        """Price ``sqrt(m tau) / theta`` of ``|beta|_2`` (``NORM``)."""
-        return float(np.sqrt(len(self.competitors) * self.tau)) / self.theta
+    def quadratic_alpha(self) -> float:
+        """Second derivative of the penalty on each alpha."""
+        return (self.surrogate.curvature or 0.0) / self.C

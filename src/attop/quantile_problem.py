@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.surrogates import SURROGATES
+from attop.surrogates import Surrogate
 from attop.thresholds import quantile
 
 Vector = NDArray[np.float64]
@@ -36,7 +36,7 @@ class QuantileProblem(NamedTuple):
         Rows whose scores make the threshold: the negatives, or all rows.
     C : float
         Weight of the loss, finite.
-    surrogate : {"hinge", "quadratic_hinge"}
+    surrogate : Surrogate
         The surrogate of the loss.
     tau : float
         Share of competitors at or above the threshold.
@@ -46,7 +46,7 @@ class QuantileProblem(NamedTuple):
     negatives: NDArray[np.intp]
     competitors: NDArray[np.intp]
     C: float
-    surrogate: str
+    surrogate: Surrogate
     tau: float
 
     @property
@@ -60,7 +60,7 @@ class QuantileProblem(NamedTuple):
 
     def value(self, w_norm2: float, scores: Vector) -> float:
         """The objective at weights of the given squared norm and `scores`."""
-        loss, t = SURROGATES[self.surrogate].value, self.threshold(scores)
+        loss, t = self.surrogate.value, self.threshold(scores)
         above = self.C * float(np.sum(loss(t - scores[self.positives])))
         below = self.C_negatives * float(np.sum(loss(scores[self.negatives] - t)))
         return 0.5 * w_norm2 + above + below
@@ -71,7 +71,7 @@ class QuantileProblem(NamedTuple):
         The threshold is the score of one sample, which therefore gets what all the others
         give to a rise of the threshold.  The gradient of the objective is ``w + X' slopes``.
         """
-        slope, t = SURROGATES[self.surrogate].slope, self.threshold(scores)
+        slope, t = self.surrogate.slope, self.threshold(scores)
         slopes = np.zeros(len(scores))
         slopes[self.positives] = -self.C * slope(t - scores[self.positives])
         slopes[self.negatives] = self.C_negatives * slope(scores[self.negatives] - t)

@@ -1,40 +1,93 @@
-"""Surrogates of the 0/1 loss: convex, non-negative, non-decreasing, with ``l(0) = 1``.
+r"""Surrogates of the 0/1 loss: convex, non-negative, non-decreasing.
 
-A new surrogate is one class here and one line in `SURROGATES`.
+A surrogate says everything that the rest of the package asks of it: value, slope and conjugate,
+how large its slope gets, whether its conjugate is quadratic, and which dual the quantile made of
+it leads to.  A new one is one class and one line in `SURROGATES`; estimators take an instance, too.
+
+The duals of the exact and of the pairwise solver are quadratic programs, and so need a conjugate
+of the form :math:`l^*(y) = -y + c y^2 / 2` on :math:`[0, b]`, with the `curvature` c and the
+`steepest` slope b.  They refuse any other by name.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 
 
-class Surrogate(Protocol):
-    """What the thresholds, objectives and formulations ask of a surrogate ``l``."""
+class Surrogate(ABC):
+    """A surrogate ``l``.
+
+    Attributes
+    ----------
+    name : str
+        What users call it.
+    steepest : float
+        Largest slope: dual variables are at most C times as large.
+    curvature : float or None
+        Second derivative of a conjugate of the form above; None for any other.
+    quantile : {"cap", "norm"} or None
+        How the dual of a quantile made of this surrogate prices the betas; None where no
+        solver knows that dual.
+    """
 
     name: ClassVar[str]
+    steepest: ClassVar[float] = np.inf
+    curvature: ClassVar[float | None] = None
+    quantile: ClassVar[str | None] = None
 
+    @abstractmethod
     def value(self, x: ArrayLike) -> NDArray[np.float64]:
         """``l(x)``."""
 
+    @abstractmethod
     def slope(self, x: ArrayLike) -> NDArray[np.float64]:
-        """``l'(x)``, the right one at the kink."""
+        """``l'(x)``, the right one at a kink."""
 
+    @abstractmethod
     def conjugate(self, y: ArrayLike) -> NDArray[np.float64]:
         """``l*(y) = sup_x x y - l(x)``, infinite outside its domain."""
 
     def level(self, x: NDArray[np.float64], total: float) -> float:
         """The root ``q`` of ``sum l(q - 1 - x_i) = total`` where every term is active."""
 
+        def excess(q: float) -> float:
+            return float(np.sum(self.value(q - 1.0 - x))) - total
+
+        low, high = float(np.max(x)), float(np.max(x)) + 1.0
+        while excess(high) < 0.0:
+            low, high = high, 2.0 * high + 1.0
+        return float(brentq(excess, low, high)) if excess(low) < 0.0 else low
+
+    def dual_value(self, alpha: NDArray[np.floating], C: float) -> float:
+        """``- C sum l*(alpha / C)``; with ``C = inf`` its limit."""
+        if self.curvature is None:
+            return float(-C * np.sum(self.conjugate(alpha / C)))
+        return float(np.sum(alpha) - 0.5 * (self.curvature / C) * np.dot(alpha, alpha))
+
+
+def refuse_unless_quadratic(surrogate: Surrogate, solver: str) -> None:
+    """Raise a ValueError where the conjugate is not one that `solver` can work with."""
+    if surrogate.curvature is None:
+        raise ValueError(
+            f"The {solver} solver needs a surrogate whose conjugate is quadratic, such as "
+            f"'hinge' or 'quadratic_hinge'. Got {surrogate.name!r} instead."
+        )
+
 
 @dataclass(frozen=True)
-class Hinge:
+class Hinge(Surrogate):
     """Hinge, ``l(x) = max(0, 1 + x)``, with ``l*(y) = -y`` on [0, 1]."""
 
     name: ClassVar[str] = "hinge"
+    steepest: ClassVar[float] = 1.0
+    curvature: ClassVar[float | None] = 0.0
+    quantile: ClassVar[str | None] = "cap"
 
     def value(self, x: ArrayLike) -> NDArray[np.float64]:
         """``max(0, 1 + x)``."""
@@ -55,10 +108,12 @@ class Hinge:
 
 
 @dataclass(frozen=True)
-class QuadraticHinge:
+class QuadraticHinge(Surrogate):
     """Quadratic hinge, ``l(x) = max(0, 1 + x)^2``, with ``l*(y) = y^2/4 - y`` on [0, inf)."""
 
     name: ClassVar[str] = "quadratic_hinge"
+    curvature: ClassVar[float | None] = 0.5
+    quantile: ClassVar[str | None] = "norm"
 
     def value(self, x: ArrayLike) -> NDArray[np.float64]:
         """``max(0, 1 + x)^2``."""
@@ -83,3 +138,8 @@ class QuadraticHinge:
 
 #: Surrogates by name.
 SURROGATES: dict[str, Surrogate] = {"hinge": Hinge(), "quadratic_hinge": QuadraticHinge()}
+
+
+def as_surrogate(surrogate: str | Surrogate) -> Surrogate:
+    """The surrogate of this name, or itself."""
+    return SURROGATES[surrogate] if isinstance(surrogate, str) else surrogate

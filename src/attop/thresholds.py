@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attop.surrogates import SURROGATES, Surrogate
+from attop.surrogates import Surrogate, as_surrogate
 
 #: So many terms of a sum are held at once.
 _PIECE = 2**16
@@ -106,8 +106,12 @@ def surrogate_root(
     quadratic in ``q``, so the piece that holds the root is found first and solved then.
     With `overwrite` the scores are lost, which saves a copy.
     """
-    if isinstance(surrogate, str):
-        surrogate = SURROGATES[surrogate]
+    surrogate = as_surrogate(surrogate)
+    if surrogate.value(-1.0) != 0.0:
+        raise ValueError(
+            "A surrogate quantile needs a surrogate that is 0 up to -1. "
+            f"Got {surrogate.name!r} instead."
+        )
     if not (len(scores) > 0 and total > 0.0 and theta > 0.0):
         raise ValueError("A surrogate quantile needs scores, and tau and theta above 0.")
     largest = float(np.max(scores))

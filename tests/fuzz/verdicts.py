@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 
 import attop
-from attop.problem import Family, Problem
+from attop.families import QuantileHinge, QuantileQuadratic
+from attop.families.top_mean import mean_of_largest
+from attop.problem import Problem
 from oracle import solve_dual
 
 from .problems import Case, make_case
@@ -198,9 +200,10 @@ def centred_gram(function: Function, X) -> np.ndarray:
 
 def oracle_problem(task: Task) -> Problem:
     """The task in the form that the oracle takes."""
-    family = Family.TIED_CAP
-    if task.is_quantile:
-        family = Family.PRICED_CAP if task.surrogate == "hinge" else Family.NORM
     rows = np.flatnonzero(task.positive), np.flatnonzero(task.competing)
-    K = 0 if task.is_quantile else task.top
-    return Problem(*rows, task.C, task.surrogate, family, K=K, tau=task.tau, theta=task.theta)
+    if task.is_quantile:
+        quantile = QuantileHinge if task.surrogate == "hinge" else QuantileQuadratic
+        family = quantile(len(rows[1]) * task.tau, task.theta)
+    else:
+        family = mean_of_largest(task.top)
+    return Problem.of(*rows, task.C, task.surrogate, family)

@@ -140,9 +140,7 @@ class Stores:
     def _problem(self, model: AtTopClassifier, train: NDArray[np.intp]) -> Problem:
         """The problem of `model` on the rows `train` of the whole kernel matrix."""
         within = model._problem(self.task.positive[train])
-        return within._replace(
-            positives=train[within.positives], competitors=train[within.competitors]
-        )
+        return within._replace(rows=train[within.rows])
 
     def _fit(self, i: int, fold: int, model: AtTopClassifier, problem: Problem) -> FoldFit:
         shared = self.of(i)

@@ -9,6 +9,7 @@ the old model predict who they are.
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from attop import objectives
-from attop.problem import Family, Problem
+from attop.families.base import Cap
+from attop.problem import Problem
 from attop.solvers.solution import Solution
-from attop.surrogates import SURROGATES
 
 Point = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -47,7 +48,7 @@ def walking_order(problems: list[Problem]) -> list[int]:
 
     def key(i: int) -> tuple:
         problem = problems[i]
-        return problem.surrogate, problem.K, problem.tau, problem.theta, problem.C
+        return problem.surrogate.name, astuple(problem.family), problem.C
 
     return sorted(range(len(problems)), key=key)
 
@@ -59,15 +60,13 @@ def nearest(problem: Problem, solved: list[Solved]) -> Solved | None:
 
 
 def _comparable(old: Problem, new: Problem) -> bool:
-    return old.family == new.family and old.surrogate == new.surrogate
+    return type(old.family) is type(new.family) and old.surrogate == new.surrogate
 
 
 def _distance(old: Problem, new: Problem) -> float:
     """Factors by which the parameters differ, added on a logarithmic scale."""
-    pairs = [(getattr(old, name), getattr(new, name)) for name in ("C", "K", "tau", "theta")]
-    # C may be infinite, K and tau zero.
-    logs = np.log(np.clip(pairs, 1e-12, 1e12))
-    return float(np.sum(np.abs(logs[:, 0] - logs[:, 1])))
+    C = np.log(np.clip([old.C, new.C], 1e-12, 1e12))  # which may be infinite
+    return float(abs(C[0] - C[1])) + old.family.distance(new.family)
 
 
 def start_from(known: Solved, problem: Problem) -> Point:
@@ -100,11 +99,11 @@ def _free(known: Solved) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     problem, solution = known
     alpha, beta = solution.alpha, solution.beta
     alpha_free = (alpha > 0.0) & (alpha < problem.alpha_max * (1.0 - _AT_BOUND))
-    # The cap of a single beta never holds it.
-    lone = problem.family == Family.TIED_CAP and problem.K == 1
-    cap = np.inf if lone else np.max(beta)
+    terms = problem.betas
+    cap = min(terms.bound, np.inf if terms.cap is Cap.NONE else float(np.max(beta)))
     beta_free = (beta > 0.0) & (beta < cap * (1.0 - _AT_BOUND))
-    return alpha_free & (problem.surrogate == "hinge"), beta_free & (problem.family != Family.NORM)
+    smooth_betas = terms.norm_price > 0.0 or terms.curvature > 0.0
+    return alpha_free & (problem.quadratic_alpha == 0.0), beta_free & (not smooth_betas)
 
 
 def _predicted(problem: Problem, known: Solved) -> Point:
@@ -115,13 +114,8 @@ def _predicted(problem: Problem, known: Solved) -> Point:
     """
     scores = _best_scale(problem, known) * _scores(known.solution)
     t = objectives.threshold(problem, scores)
-    slope = SURROGATES[problem.surrogate].slope
-    alpha = problem.C * slope(t - scores[problem.positives])
-    competing = scores[problem.competitors]
-    if problem.family == Family.TIED_CAP:
-        lowest = np.partition(competing, len(competing) - problem.K)[-problem.K]
-        return alpha, (competing >= lowest).astype(np.float64)
-    return alpha, slope(problem.theta * (competing - t))
+    alpha = problem.C * problem.surrogate.slope(t - scores[problem.positives])
+    return alpha, problem.family.weights(problem, scores[problem.competitors], t)
 
 
 def _best_scale(problem: Problem, known: Solved) -> float:
@@ -149,6 +143,7 @@ def _best_multiple(problem: Problem, solution: Solution) -> Point:
     """
     alpha, beta, w_norm2 = solution.alpha, solution.beta, solution.certificate.w_norm2
     penalty = problem.quadratic_alpha * float(np.dot(alpha, alpha))
+    penalty += problem.betas.curvature * float(np.dot(beta, beta))
     quadratic = w_norm2 + penalty
     linear = objectives.dual_value(problem, w_norm2, alpha, beta) + 0.5 * quadratic
     multiple = linear / quadratic if linear > 0.0 and quadratic > 0.0 else 1.0

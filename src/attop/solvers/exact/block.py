@@ -87,8 +87,8 @@ class Terms(NamedTuple):
     Attributes
     ----------
     n_alphas : number of alphas in the block.
-    alpha_max : upper bound of the alphas.
-    alpha_curvature : second derivative of the penalty on alphas.
+    alpha_max, beta_max : upper bounds.
+    alpha_curvature, beta_curvature : second derivatives of the penalties.
     price : price of the cap, or of the norm of the betas.
     K : number of top scores (tied cap; 0 otherwise).
     least_curvature : curvatures are raised to this.
@@ -98,6 +98,8 @@ class Terms(NamedTuple):
     n_alphas: int
     alpha_max: float
     alpha_curvature: float
+    beta_max: float
+    beta_curvature: float
     price: float
     K: int
     least_curvature: float
@@ -161,7 +163,7 @@ def largest_gain(gain, first, last):
 def best_pair(block, a, sign, first, last, penalty, least_curvature):
     """Largest gain of `a` moving up (sign 1) or down (-1) against one of ``first:last``; which.
 
-    `penalty` is what the penalty on alphas adds to the curvature of these pairs.
+    `penalty` is what the penalties add to the curvature of these pairs.
     """
     room = block.rise[a] if sign > 0 else block.fall[a]
     rooms = block.fall[first:last] if sign > 0 else block.rise[first:last]
@@ -179,8 +181,8 @@ def best_pair(block, a, sign, first, last, penalty, least_curvature):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def penalty_of(v, terms):
-    """What the penalty on alphas adds to a curvature for the variable `v`."""
-    return terms.alpha_curvature if v < terms.n_alphas else 0.0
+    """What the penalties add to a curvature for the variable `v`."""
+    return terms.alpha_curvature if v < terms.n_alphas else terms.beta_curvature
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -214,10 +216,14 @@ def shift(block, group, v, step, terms):
             value = terms.alpha_max
         block.rise[v], block.fall[v] = terms.alpha_max - value, value
     else:
+        block.rate[v] -= step * terms.beta_curvature
+        top = min(group.cap, terms.beta_max)
         value = block.value[v] - step
         if value <= least:
             value = 0.0
-        block.rise[v], block.fall[v] = value, max(group.cap - value, 0.0)
+        elif terms.beta_max - value <= least:
+            value = terms.beta_max
+        block.rise[v], block.fall[v] = value, max(top - value, 0.0)
     block.value[v] = value
     score = group.score + step * block.group_column[v]
     return Group(group.cap, group.size, group.square, score, group.floor)

@@ -22,6 +22,7 @@ from attop.solvers.exact.rounds import Rounds
 from attop.solvers.exact.state import State, Store
 from attop.solvers.limits import Limits
 from attop.solvers.solution import Solution, Status
+from attop.surrogates import refuse_unless_quadratic
 
 #: Up to so many samples the columns are kept in double precision.
 DOUBLE_UP_TO = 2048
@@ -76,6 +77,7 @@ def solve(
     -------
     Solution
     """
+    refuse_unless_quadratic(problem.surrogate, "exact")
     limits = Limits(max_iter, max_time)
     options = {"tol": tol, "limits": limits, "random_state": random_state, "verbose": verbose}
     if columns is not None:

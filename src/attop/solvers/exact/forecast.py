@@ -11,7 +11,6 @@ from attop import objectives
 from attop._threads import n_threads
 from attop.kernels.functions import Gram
 from attop.problem import Problem
-from attop.solvers.exact import parts
 from attop.solvers.exact.state import State
 
 #: Samples of the block by which the time of a kernel entry is measured.
@@ -34,7 +33,7 @@ class Forecast:
     """
 
     def __init__(self, problem: Problem, gram: Gram) -> None:
-        self.least = problem.K  # betas that a point has
+        self.least = problem.betas.K  # betas that a point has
         self.linear, self.n_samples = gram.kernel.name == "linear", gram.n_samples
         rows = np.arange(min(_TRIED, gram.n_samples))
         if self.linear:
@@ -74,7 +73,8 @@ class Forecast:
         problem, scores = state.problem, state.scores
         t = objectives.threshold(problem, scores)
         room = scores[problem.positives] - t <= 1.0
-        above = scores[problem.competitors] >= parts.level(problem, scores, t)
+        competing = scores[problem.competitors]
+        above = competing >= problem.family.level(problem, competing, t)
         idle = np.count_nonzero(room & (state.alpha == 0.0))
         return int(idle + np.count_nonzero(above & (state.beta == 0.0)))
 

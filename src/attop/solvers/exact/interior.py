@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from attop._threads import with_one_blas_thread
-from attop.problem import Family
+from attop.families.base import BetaTerms, Cap
 from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.hessians import Additions, DenseHessian, Hessian, LowRankHessian, Solve
 
@@ -115,7 +115,7 @@ def interior_point(
     kernels: Kernels,
     group: Group,
     terms: Terms,
-    family: Family,
+    betas: BetaTerms,
     norm2_outside: float,
     enough: float = ENOUGH,
 ) -> Group:
@@ -124,7 +124,7 @@ def interior_point(
     `enough` is the complementarity to stop at, relative to the objective.
     """
     outside = _outside(block, kernels, group)
-    problem = _quadratic(block, kernels, outside, terms, family, norm2_outside, group.cap)
+    problem = _quadratic(block, kernels, outside, terms, betas, norm2_outside, group.cap)
     # Overflow near the end is seen by the test for finiteness.
     small = kernels.features is not None or len(block.value) < ONE_THREAD_BELOW
     with np.errstate(all="ignore"):
@@ -150,16 +150,16 @@ def _outside(block: Block, kernels: Kernels, group: Group) -> tuple[Group, Array
     return Group(group.cap, size, max(square, 0.0), score, group.floor), column
 
 
-def _quadratic(block, kernels, outside, terms, family, norm2_outside, cap) -> Quadratic:
+def _quadratic(block, kernels, outside, terms, betas, norm2_outside, cap) -> Quadratic:
     group, column = outside
     n, b = terms.n_alphas, len(block.value)
     signs = np.where(np.arange(b) < n, 1.0, -1.0)
     value = np.where(block.member, cap, block.value)
     gradient, equations = signs * block.rate, signs[None, :]
-    lower, upper = np.zeros(b), np.where(signs > 0.0, terms.alpha_max, np.inf)
+    lower, upper = np.zeros(b), np.where(signs > 0.0, terms.alpha_max, terms.beta_max)
     capped = bool(np.isfinite(cap))
     if capped:
-        tied = family == Family.TIED_CAP
+        tied = betas.cap is Cap.TIED
         gradient = np.append(gradient, group.score - (0.0 if tied else terms.price))
         equations = np.append(equations, [[-float(group.size)]], axis=1)
         if tied:
@@ -167,7 +167,6 @@ def _quadratic(block, kernels, outside, terms, family, norm2_outside, cap) -> Qu
             equations = np.vstack([equations, alphas])
         lower, upper = np.append(lower, group.floor), np.append(upper, np.inf)
         value = np.append(value, cap)
-    norm = family == Family.NORM
     return Quadratic(
         hessian=_hessian(kernels, signs, terms, equations[0], column, group.square),
         gradient=gradient,
@@ -177,7 +176,7 @@ def _quadratic(block, kernels, outside, terms, family, norm2_outside, cap) -> Qu
         upper=upper,
         betas=np.arange(n, b),
         capped=capped,
-        norm_price=terms.price if norm else 0.0,
+        norm_price=betas.norm_price,
         norm_outside=norm2_outside,
         center=value,
     )
@@ -188,6 +187,7 @@ def _hessian(kernels: Kernels, signs, terms: Terms, balance, column, square) -> 
     capped = len(balance) > len(signs)
     curvature = np.zeros(len(balance))
     curvature[: terms.n_alphas] = terms.alpha_curvature
+    curvature[terms.n_alphas : len(signs)] = terms.beta_curvature
     if kernels.features is not None:
         of_cap = -kernels.outside if capped and kernels.outside is not None else None
         return LowRankHessian(signs, kernels.features, of_cap, curvature)
@@ -324,10 +324,11 @@ def _rounded(
     x = np.where(low | (x - problem.lower <= small), problem.lower, x)
     alphas, betas = x[:n], x[n:b]
     above = terms.alpha_max - alphas <= small
+    top = min(top, terms.beta_max)
     at_cap = top - betas <= small
     if np.isfinite(terms.alpha_max):
         above |= high[:n]
-    if problem.capped:
+    if problem.capped or np.isfinite(terms.beta_max):
         at_cap |= high[len(high) - (b - n) :]
     alphas[above & (alphas > 0.0)] = terms.alpha_max
     at_cap &= betas > 0.0
@@ -377,6 +378,7 @@ def _accept(block: Block, kernels: Kernels, outside, terms: Terms, x, group: Gro
     signed = np.where(np.arange(b) < n, 1.0, -1.0) * (x[:b] - before)
     block.rate[:] -= kernels.times(signed) - rise * column
     block.rate[:n] -= terms.alpha_curvature * signed[:n]
+    block.rate[n:] -= terms.beta_curvature * signed[n:]
     block.value[:] = x[:b]
     block.member[:] = False
     if capped:
@@ -388,5 +390,6 @@ def _accept(block: Block, kernels: Kernels, outside, terms: Terms, x, group: Gro
     score -= float(np.sum(block.rate[inside]))
     block.rise[:n], block.fall[:n] = terms.alpha_max - block.value[:n], block.value[:n]
     block.rise[n:] = block.value[n:]
-    block.fall[n:] = np.where(block.member[n:], 0.0, cap - block.value[n:])
+    room = min(cap, terms.beta_max) - block.value[n:]
+    block.fall[n:] = np.where(block.member[n:], 0.0, room)
     return Group(cap, rest.size + len(inside), square, score, group.floor)

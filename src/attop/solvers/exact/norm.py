@@ -41,7 +41,7 @@ def _gains(block, a, sign, rates, norm, first, last, terms):
     """
     scale, inverse = terms.price / norm, 1.0 / (norm * norm)
     weight = 1.0 if first >= terms.n_alphas else 0.0
-    penalty = penalty_of(a, terms) + (1.0 - weight) * terms.alpha_curvature
+    penalty = penalty_of(a, terms) + penalty_of(first, terms)
     slope_a, square = 0.0, weight
     if a >= terms.n_alphas:
         slope_a, square = -sign * block.value[a], square + 1.0

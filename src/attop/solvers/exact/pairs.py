@@ -125,15 +125,16 @@ def _best_against_group(block, group, upwards, floor, first, last, penalty, term
 @njit(cache=True, nogil=True, error_model="numpy")
 def _best_partner(block, group, a, sign, floor, terms):
     """Largest gain of `a` moving up (sign 1) or down (-1), and the partner."""
-    b, n, curvature = block.value.size, terms.n_alphas, terms.alpha_curvature
+    b, n = block.value.size, terms.n_alphas
+    curvature, of_betas = terms.alpha_curvature, terms.beta_curvature
     if a == b:
         up = sign < 0
         best, partner = _best_against_group(block, group, up, floor, 0, n, curvature, terms)
-        gain, other = _best_against_group(block, group, up, floor, n, b, 0.0, terms)
+        gain, other = _best_against_group(block, group, up, floor, n, b, of_betas, terms)
         return (gain, other) if gain > best else (best, partner)
     own, least = penalty_of(a, terms), terms.least_curvature
     best, partner = best_pair(block, a, sign, 0, n, own + curvature, least)
-    gain, other = best_pair(block, a, sign, n, b, own, least)
+    gain, other = best_pair(block, a, sign, n, b, own + of_betas, least)
     if gain > best:
         best, partner = gain, other
     if group.size > 0:

@@ -69,6 +69,7 @@ class Rounds:
         self.state, self.limits, self.verbose, self.nested = state, limits, verbose, nested
         self.forecast, self.last_look = forecast, limits.recorder.elapsed
         self.share = 1.0
+        self.zero_value = objectives.zero_value(state.problem)
         self.reach: Reach | None = None
         if not all_scores and Reach.applies_to(state):
             self.reach = Reach(state)
@@ -183,7 +184,7 @@ class Rounds:
 
         That of a definite kernel can by rounding alone, which leaves nothing to go by.
         """
-        most = TOO_MUCH * objectives.zero_value(self.state.problem)
+        most = TOO_MUCH * self.zero_value
         if self.state.sure:
             return most
         total = float(np.sum(self.state.value))

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from attop import objectives
-from attop.problem import Family, Problem
-from attop.solvers.exact.parts import SHARE, Part, largest_of
+from attop.families.base import Cap
+from attop.problem import Problem
+from attop.solvers.exact.parts import SHARE, Part
 from attop.solvers.exact.state import State
 
 Point = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -27,19 +28,17 @@ def small(problem: Problem, random_state) -> Point:
     rng = check_random_state(random_state)
     p, m = len(problem.positives), len(problem.competitors)
     alpha, beta = np.zeros(p), np.zeros(m)
-    if _zero_is_optimal(problem):
+    if problem.family.zero_is_optimal(problem):
         # Each positive against itself: w = 0, and the loss of every positive has slope l'(0).
-        alpha[:] = problem.C if problem.surrogate == "hinge" else 2.0 * problem.C
+        alpha[:] = problem.C * float(problem.surrogate.slope(0.0))
         beta[np.searchsorted(problem.competitors, problem.positives)] = alpha
         return alpha, beta
     some = rng.permutation(p)[:FEW]
-    alpha[some] = min(0.5 * problem.C, 1.0)
-    if problem.family == Family.TIED_CAP:
-        least = problem.K
-    else:
-        # Few betas make the price of their cap (or norm) exceed all gain, and the dual
-        # negative: from there ascent runs into zero.  From mtau / (1 + theta) on it is positive.
-        least = max(4 * FEW, int(np.ceil(2.0 * m * problem.tau / (1.0 + problem.theta))))
+    alpha[some] = min(0.5 * min(problem.C, problem.alpha_max), 1.0)
+    # Prices have to be earned: a few more betas than that earn them for sure.
+    least = max(
+        problem.family.least_betas(problem), FEW if problem.betas.linear == 0.0 else 4 * FEW
+    )
     # Other rows than those of the alphas first: with all samples competing, the same row
     # on both sides cancels.
     order = rng.permutation(m)
@@ -48,16 +47,6 @@ def small(problem: Problem, random_state) -> Point:
     others = order[: min(m, max(least, FEW))]
     beta[others] = np.sum(alpha) / len(others)
     return alpha, beta
-
-
-def _zero_is_optimal(problem: Problem) -> bool:
-    """Whether the positives alone can fill the top, so that ``w = 0`` is optimal."""
-    return (
-        problem.family == Family.TIED_CAP
-        and problem.K <= len(problem.positives)
-        and bool(np.isfinite(problem.C))
-        and bool(np.isin(problem.positives, problem.competitors).all())
-    )
 
 
 def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> Point:
@@ -73,8 +62,16 @@ def _made_feasible(problem: Problem, alpha, beta) -> Point:
     if not (total > 0.0 and other > 0.0 and np.isfinite(total) and np.isfinite(other)):
         return small(problem, 0)
     beta /= other
-    if problem.family == Family.TIED_CAP:
-        beta = _share_under_cap(beta, 1.0 / problem.K)
+    terms = problem.betas
+    if terms.cap is Cap.TIED:
+        beta = _share_under_cap(beta, 1.0 / terms.K)
+    elif np.isfinite(terms.bound):
+        # Where the bounds leave no room for the sum of the alphas, these come down.
+        room = 0.5 * len(beta) * terms.bound
+        if total > room:
+            alpha *= room / total
+            total = room
+        beta = _share_under_cap(beta, terms.bound / total)
     beta *= total
     return alpha, beta
 
@@ -99,7 +96,7 @@ def _share_under_cap(shares: NDArray[np.float64], cap: float) -> NDArray[np.floa
 def worth_subsampling(problem: Problem) -> bool:
     """Whether a subsample still has enough samples on both sides."""
     enough = min(len(problem.positives), len(problem.competitors)) >= 8 * SHARE
-    return enough and not _zero_is_optimal(problem)
+    return enough and not problem.family.zero_is_optimal(problem)
 
 
 def extended(part: Part, solved: State, problem: Problem, scores: NDArray[np.float64]) -> Point:
@@ -132,8 +129,8 @@ def embedded(part: Part, solved: State, problem: Problem, random_state) -> Point
     alpha, weights = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
     alpha[part.alphas] = np.minimum(solved.alpha, problem.alpha_max)
     weights[part.betas] = solved.beta / np.max(solved.beta)
-    if problem.family == Family.TIED_CAP:
-        lacking = int(np.ceil(problem.K - np.sum(weights)))
+    if problem.betas.cap is Cap.TIED:
+        lacking = int(np.ceil(problem.betas.K - np.sum(weights)))
         others = check_random_state(random_state).permutation(np.flatnonzero(weights == 0.0))
         weights[others[: max(lacking, 0)]] = 1.0
     return _made_feasible(problem, alpha, weights)
@@ -149,23 +146,13 @@ def scores_by(part: Part, solved: State, whole: State) -> NDArray[np.float64]:
 
 def _beta_weights(part, solved, problem, scores) -> NDArray[np.float64]:
     """Betas in units of the cap: known ones keep theirs, others join by their score."""
-    if problem.family == Family.NORM:
-        t = objectives.threshold(problem, scores)
-        return np.maximum(0.0, 1.0 + problem.theta * (scores[problem.competitors] - t))
+    family, competing = problem.family, scores[problem.competitors]
+    t = objectives.threshold(problem, scores)
+    if problem.betas.norm_price:  # without a cap, and all of one size
+        return family.weights(problem, competing, t)
     cap = solved.cap if solved.capped else float(np.max(solved.beta))
-    joining = _joining(part, solved.beta / cap, problem, scores)
-    weights = np.zeros(len(problem.competitors))
-    weights[joining] = 1.0
-    weights[part.betas] = solved.beta / cap
-    return weights
-
-
-def _joining(part, known, problem, scores) -> NDArray[np.intp]:
-    """Competitors outside the part whose betas are expected at the cap, by their score."""
-    new = np.ones(len(problem.competitors), dtype=bool)
+    known, new = solved.beta / cap, np.ones(len(competing), dtype=bool)
     new[part.betas] = False
-    if problem.family == Family.PRICED_CAP:
-        t = objectives.threshold(problem, scores)
-        return np.flatnonzero(new & (scores[problem.competitors] > t - 1.0 / problem.theta))
-    count = 0 if problem.K == part.problem.K else int(np.ceil(problem.K - np.sum(known)))
-    return np.flatnonzero(largest_of(new, scores[problem.competitors], count))
+    weights = family.joining(problem, competing, t, new, known).astype(np.float64)
+    weights[part.betas] = known
+    return weights

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from attop import objectives
+from attop.families.base import Cap
 from attop.kernels.columns import ColumnStore
 from attop.kernels.errors import Tally
 from attop.kernels.linear import LinearStore
-from attop.problem import Family, Problem
+from attop.problem import Problem
 from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.interior import Kernels, interior_point
 from attop.solvers.exact.parts import Part
@@ -57,9 +58,9 @@ class State:
         self.scores = np.zeros(store.n_samples)
         self.group_column = np.zeros(store.n_samples)
         self.tally, self.group_tally = Tally(), Tally()
-        # With K = 1 the cap is the sum of all betas, and never binds.
-        self.tied = problem.family == Family.TIED_CAP and problem.K > 1
-        self.capped = self.tied or problem.family == Family.PRICED_CAP
+        self.betas = problem.betas
+        self.tied = self.betas.cap is Cap.TIED
+        self.capped = self.betas.cap is not Cap.NONE
         self.cap = 0.0 if self.capped else np.inf
         self.computed_before = store.n_computed
         #: Whether the kernel is definite for sure.
@@ -79,7 +80,7 @@ class State:
         """Go to a feasible point; scores and group are computed from the kernel columns."""
         self.alpha[:], self.beta[:] = alpha, beta
         if self.capped:
-            self.cap = float(np.sum(alpha)) / self.problem.K if self.tied else float(np.max(beta))
+            self.cap = float(np.sum(alpha)) / self.betas.K if self.tied else float(np.max(beta))
             self._find_members()
         self.scores[:] = 0.0
         if self.capped:
@@ -149,9 +150,9 @@ class State:
 
     def _find_members(self) -> None:
         close = ~self.is_alpha & (self.value >= self.cap * (1.0 - 1e-10))
-        if self.tied and close.sum() > self.problem.K:
+        if self.tied and close.sum() > self.betas.K:
             candidates = np.flatnonzero(close)
-            close[candidates[self.problem.K :]] = False
+            close[candidates[self.betas.K :]] = False
         self.member[:] = close
         self.value[close] = self.cap
 
@@ -162,18 +163,20 @@ class State:
         np.negative(rates, out=rates)
         alphas = self.value[variables][: np.count_nonzero(self.is_alpha[variables])]
         rates[: len(alphas)] += 1.0
-        rates[len(alphas) :] -= problem.linear_beta
+        rates[len(alphas) :] -= self.betas.linear
         if problem.quadratic_alpha:
             rates[: len(alphas)] -= problem.quadratic_alpha * alphas
+        if self.betas.curvature:
+            rates[len(alphas) :] += self.betas.curvature * self.value[variables][len(alphas) :]
         return rates
 
     def full_rates(self) -> NDArray[np.float64]:
         """The same with the price of the norm, where there is one."""
         rates = self.rates()
-        if self.problem.family == Family.NORM:
+        if self.betas.norm_price:
             norm = np.linalg.norm(self.beta)
             if norm > 0.0:
-                rates[self.n_alphas :] += self.problem.norm_price / norm * self.beta
+                rates[self.n_alphas :] += self.betas.norm_price / norm * self.beta
         return rates
 
     def group_rate(self) -> float | None:
@@ -181,8 +184,8 @@ class State:
         members = self.rows[self.member]
         if self.tied or len(members) == 0:
             return None
-        saved = self.problem.cap_price - float(np.sum(self.scores[members]))
-        return saved / len(members) - self.problem.linear_beta
+        saved = self.betas.price - float(np.sum(self.scores[members]))
+        return saved / len(members) - self.betas.linear
 
     def objective(self) -> tuple[float, float, float]:
         """Primal value, dual value and relative gap by the solver's own scores."""
@@ -199,11 +202,13 @@ class State:
         """Go to the best multiple of the point within the bounds."""
         w_norm2 = self._w_norm2()
         penalty = self.problem.quadratic_alpha * float(np.dot(self.alpha, self.alpha))
+        penalty += self.betas.curvature * float(np.dot(self.beta, self.beta))
         # What is left of the dual value without its quadratic terms grows with the multiple.
         linear = objectives.dual_value(self.problem, 0.0, self.alpha, self.beta) + 0.5 * penalty
         bend, largest = w_norm2 + penalty, float(np.max(self.alpha))
         if linear > 0.0 and bend > 0.0 and np.isfinite(linear / bend):
-            multiple = min(linear / bend, self.problem.alpha_max / largest)
+            room = self.betas.bound / max(float(np.max(self.beta)), 1e-300)
+            multiple = min(linear / bend, self.problem.alpha_max / largest, room)
             for array in (self.value, self.scores):
                 array *= multiple
             self.cap *= multiple
@@ -215,7 +220,7 @@ class State:
         They differ by rounding, which costs nothing but where large numbers cancel: scores of
         samples with a common offset, say.
         """
-        upper = np.where(self.is_alpha, self.problem.alpha_max, self.cap)
+        upper = np.where(self.is_alpha, self.problem.alpha_max, min(self.cap, self.betas.bound))
         for _ in range(2):
             lacking = math.fsum(self.beta) - math.fsum(self.alpha)
             if lacking == 0.0:
@@ -230,19 +235,15 @@ class State:
 
     def terms(self, n_alphas: int) -> Terms:
         """The numbers of the subproblem."""
-        problem = self.problem
-        price = {
-            Family.TIED_CAP: 0.0,
-            Family.PRICED_CAP: problem.cap_price,
-            Family.NORM: problem.norm_price,
-        }[problem.family]
-        total = float(np.sum(self.alpha))
+        problem, total = self.problem, float(np.sum(self.alpha))
         return Terms(
             n_alphas=n_alphas,
             alpha_max=problem.alpha_max,
             alpha_curvature=problem.quadratic_alpha,
-            price=price,
-            K=problem.K,
+            beta_max=self.betas.bound,
+            beta_curvature=self.betas.curvature,
+            price=self.betas.price + self.betas.norm_price,  # one of them at most
+            K=self.betas.K,
             least_curvature=max(1e-12 * self.store.largest, 1e-300),
             least_value=1e-14 * min(problem.alpha_max, max(total, 1e-300)),
         )
@@ -257,7 +258,7 @@ class State:
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
         norm2 = self._norm2_outside(chosen)
         group, *effort = solve_subproblem(
-            block, self._group(chosen), terms, self.problem.family, norm2, tolerance
+            block, self._group(chosen), terms, self.betas, norm2, tolerance
         )
         self._move(chosen, block.value, block.member, group.cap)
         return effort[0], effort[1]
@@ -275,13 +276,13 @@ class State:
             features=self.store.features(self.rows[chosen]),
             outside=self.store.combination(rows, np.ones(len(rows))),
         )
-        family, norm2 = self.problem.family, self._norm2_outside(chosen)
-        group = interior_point(block, kernels, self._group(chosen), terms, family, norm2, gap)
+        norm2 = self._norm2_outside(chosen)
+        group = interior_point(block, kernels, self._group(chosen), terms, self.betas, norm2, gap)
         self._move(chosen, block.value, block.member, group.cap)
 
     def _norm2_outside(self, chosen: NDArray[np.intp]) -> float:
         """``|beta|^2`` of the betas that are not among `chosen`."""
-        if self.problem.family != Family.NORM:
+        if not self.betas.norm_price:
             return 0.0  # not asked for
         squares = self.beta**2
         squares[chosen[chosen >= self.n_alphas] - self.n_alphas] = 0.0
@@ -291,7 +292,8 @@ class State:
         """The variables `chosen` as the subproblem sees them."""
         rows, value, member = self.rows[chosen], self.value[chosen], self.member[chosen]
         is_alpha = self.is_alpha[chosen]
-        below = np.where(is_alpha, value, np.where(member, 0.0, self.cap - value))
+        room = min(self.cap, self.betas.bound) - value
+        below = np.where(is_alpha, value, np.where(member, 0.0, room))
         return Block(
             kernel=kernel,
             diagonal=self.store.diagonal(rows),
@@ -311,7 +313,7 @@ class State:
         members = self.rows[self.member]
         outside = ~self.is_alpha & ~self.member
         outside[chosen] = False
-        score = float(np.sum(self.scores[members])) + self.problem.linear_beta * len(members)
+        score = float(np.sum(self.scores[members])) + self.betas.linear * len(members)
         floor = float(np.max(self.value, where=outside, initial=0.0))
         square = float(np.sum(self.group_column[members]))
         return Group(float(self.cap), len(members), square, score, floor)
@@ -362,7 +364,7 @@ class State:
         """
         if self.store.capacity >= 1.5 * np.count_nonzero(self.value):
             return np.ones(len(self.value), dtype=bool)
-        below = (self.value < self.problem.alpha_max) | ~self.is_alpha
+        below = self.value < np.where(self.is_alpha, self.problem.alpha_max, self.betas.bound)
         return (self.value > 0.0) & below & ~self.member
 
     def _add_columns(self, rows, weights, keep, out) -> None:

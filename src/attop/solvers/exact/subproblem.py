@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from attop.problem import Family
+from attop.families.base import BetaTerms, Cap
 from attop.solvers.exact.block import Block, Group, Terms
 from attop.solvers.exact.interior import Kernels, interior_point
 from attop.solvers.exact.norm import solve_norm
@@ -22,7 +20,7 @@ def solve_subproblem(
     block: Block,
     group: Group,
     terms: Terms,
-    family: Family,
+    betas: BetaTerms,
     norm2_outside: float,
     tolerance: float,
 ) -> tuple[Group, int, int]:
@@ -32,10 +30,10 @@ def solve_subproblem(
     ----------
     block, group, terms : Block, Group, Terms
         The subproblem.
-    family : Family
-        The family of the dual.
+    betas : BetaTerms
+        What the betas may be and cost.
     norm2_outside : float
-        ``|beta|^2`` of the betas outside the block (`Family.NORM`).
+        ``|beta|^2`` of the betas outside the block, where the norm has a price.
     tolerance : float
         Largest violation of optimality that may remain.
 
@@ -51,11 +49,11 @@ def solve_subproblem(
     total = turns = 0
     kernels = Kernels(block.kernel)
     while turns < TURNS:
-        group, steps = _pair_moves(block, group, terms, family, norm2_outside, tolerance, budget)
+        group, steps = _pair_moves(block, group, terms, betas, norm2_outside, tolerance, budget)
         total += steps
         if steps < budget:
             break
-        group = interior_point(block, kernels, group, terms, family, norm2_outside)
+        group = interior_point(block, kernels, group, terms, betas, norm2_outside)
         turns += 1
     return group, total, turns
 
@@ -64,7 +62,7 @@ def _pair_moves(
     block: Block,
     group: Group,
     terms: Terms,
-    family: Family,
+    betas: BetaTerms,
     norm2_outside: float,
     tolerance: float,
     budget: int,
@@ -76,9 +74,9 @@ def _pair_moves(
     total, most = 0, max(1, CALL // (EVEN * len(block.value))) * EVEN
     while total < budget:
         limit = min(most, budget - total)
-        if family == Family.NORM:
+        if betas.norm_price:
             steps, _ = solve_norm(block, norm2_outside, terms, tolerance, limit)
-        elif family == Family.TIED_CAP and np.isfinite(group.cap):
+        elif betas.cap is Cap.TIED:
             at_cap, steps, _ = solve_tied(block, group, terms, tolerance, limit)
             group = Group(*at_cap)
         else:

@@ -125,7 +125,7 @@ def _kinds(state: State) -> tuple[Kind, Kind]:
     n, rates, value = state.n_alphas, state.full_rates(), state.value
     alpha_rates, beta_rates = rates[:n], rates[n:]
     alpha_rises, alpha_falls = value[:n] < state.problem.alpha_max, value[:n] > 0.0
-    beta_rises, beta_falls = value[n:] > 0.0, ~state.member[n:]
+    beta_rises, beta_falls = value[n:] > 0.0, ~state.member[n:] & (value[n:] < state.betas.bound)
     alpha_free = alpha_rates[alpha_rises & alpha_falls]
     beta_free = beta_rates[beta_rises & beta_falls]
     alphas = Kind(0, alpha_rates, alpha_rises, alpha_falls, 0.0)

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from attop.kernels.functions import Gram
 from attop.objectives import certify, dual_value, primal_value, relative_gap
-from attop.problem import Family, Problem
-from attop.projections import project_patmat, project_topk
+from attop.problem import Problem
 from attop.solvers.limits import Limits
 from attop.solvers.pairwise.columns import Draws, KernelColumns
 from attop.solvers.pairwise.steps import Dual, Point, best_partner
 from attop.solvers.solution import Solution, Status
+from attop.surrogates import refuse_unless_quadratic
 
 Vector = NDArray[np.float64]
 #: A step this long, in units of the kernel's diagonal, has no bound to stop it.
@@ -85,6 +85,7 @@ def solve(
         that the gap will not close.
     """
     _check_options(n_epochs, reuse_probability, check_every, gap_reduction)
+    _check_problem(problem)
     n_variables = len(problem.positives) + len(problem.competitors)
     # Time begins before the kernel is computed.
     limits = Limits(_step_limit(n_variables, n_epochs, max_iter), max_time)
@@ -264,16 +265,23 @@ def _initial_point(
         from attop.solvers.exact.start import small
 
         return small(problem, 0)
-    theta = problem.theta if problem.family == Family.PRICED_CAP else np.inf
     if start is None:
-        alpha, beta = rng.random(len(problem.positives)), rng.random(len(problem.competitors))
+        alpha, beta = rng.random(problem.n_positives), rng.random(len(problem.competitors))
         delta = rng.random()
     else:
         alpha, beta = (np.array(values, dtype=np.float64) for values in start)
-        delta = beta.max() / problem.theta
-    if problem.family == Family.TIED_CAP:
-        return project_topk(alpha, beta, problem.K, problem.alpha_max)
-    return project_patmat(alpha, beta, delta, theta, problem.alpha_max)[:2]
+        delta = beta.max() * problem.betas.linear  # 1 / theta where there is a delta at all
+    return problem.family.project(problem, alpha, beta, delta)
+
+
+def _check_problem(problem: Problem) -> None:
+    """Raise a ValueError where the paper has no update rule."""
+    refuse_unless_quadratic(problem.surrogate, "pairwise")
+    if np.isfinite(problem.betas.bound) or problem.betas.curvature:
+        raise ValueError(
+            "The pairwise solver has no update rule for this formulation, "
+            f"{type(problem.family).__name__}: use solver='exact'."
+        )
 
 
 def _step_limit(n_variables: int, n_epochs: float | None, max_iter: int) -> int:

@@ -11,7 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from attop.problem import Family, Problem
+from attop.families.base import Cap
+from attop.problem import Problem
 from attop.solvers.pairwise.rules import (
     alpha_alpha,
     alpha_beta_norm,
@@ -22,7 +23,8 @@ from attop.solvers.pairwise.rules import (
     beta_beta_tied,
 )
 
-PRICED_CAP, NORM = int(Family.PRICED_CAP), int(Family.NORM)
+#: Which rules the betas follow: those of a tied cap, of a priced one (or none), or of their norm.
+TIED, PRICED, NORM = 0, 1, 2
 #: Least curvature of a move, relative to the kernel's diagonal: duplicates, and a positive
 #: that is its own competitor, have none, and then the bounds decide how far the move goes.
 FLAT = 1e-12
@@ -35,7 +37,7 @@ class Dual(NamedTuple):
     """
 
     n_alpha: int
-    family: int
+    rules: int
     K: int
     alpha_max: float
     quadratic_alpha: float
@@ -45,19 +47,16 @@ class Dual(NamedTuple):
     @classmethod
     def of(cls, problem: Problem) -> Dual:
         """Translate `problem`."""
-        price = 0.0
-        if problem.family == Family.PRICED_CAP:
-            price = problem.cap_price
-        elif problem.family == Family.NORM:
-            price = problem.norm_price
+        betas = problem.betas
+        rules = NORM if betas.norm_price else TIED if betas.cap is Cap.TIED else PRICED
         return cls(
-            len(problem.positives),
-            int(problem.family),
-            int(problem.K),
+            problem.n_positives,
+            rules,
+            betas.K,
             float(problem.alpha_max),
             float(problem.quadratic_alpha),
-            float(problem.linear_beta),
-            float(price),
+            betas.linear,
+            betas.price + betas.norm_price,  # one of them at most
         )
 
 
@@ -156,12 +155,12 @@ def pair_step(
         return alpha_alpha(slope, curvature, value_k, value_partner, dual.alpha_max)
     if k < dual.n_alpha:
         curvature = distance2 + dual.quadratic_alpha
-        if dual.family == NORM:
+        if dual.rules == NORM:
             return alpha_beta_norm(
                 slope, curvature, value_k, value_partner, betas.norm2, dual.price
             )
         other = largest_apart_from(betas, partner, -1)
-        if dual.family == PRICED_CAP:
+        if dual.rules == PRICED:
             return alpha_beta_priced(
                 slope, curvature, value_k, value_partner, dual.alpha_max, other, dual.price
             )
@@ -169,9 +168,9 @@ def pair_step(
             slope, curvature, value_k, value_partner, dual.alpha_max, other, betas.total, dual.K
         )
     slope = -slope
-    if dual.family == NORM:
+    if dual.rules == NORM:
         return beta_beta_norm(slope, distance2, value_k, value_partner, betas.norm2, dual.price)
-    if dual.family == PRICED_CAP:
+    if dual.rules == PRICED:
         other = largest_apart_from(betas, k, partner)
         return beta_beta_priced(slope, distance2, value_k, value_partner, other, dual.price)
     return beta_beta_tied(slope, distance2, value_k, value_partner, betas.total / dual.K)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from attop.families.base import Family
 from attop.kernels.functions import Gram
 from attop.objectives import certify, infeasibility, relative_gap
 from attop.problem import Problem
@@ -13,6 +14,7 @@ from attop.solvers.primal.newton import Newton
 from attop.solvers.primal.samples import Samples
 from attop.solvers.primal.subgradient import Subgradient
 from attop.solvers.solution import Solution, Status
+from attop.surrogates import refuse_unless_quadratic
 
 Vector = NDArray[np.float64]
 
@@ -152,6 +154,12 @@ def _check(problem: Problem, gram: Gram, method: str, check_every: int) -> None:
             "The primal solver needs the linear kernel or explicit features: use "
             "kernel='linear', approximation='nystroem', or the exact solver. "
             f"Got kernel={gram.kernel.name!r} instead."
+        )
+    refuse_unless_quadratic(problem.surrogate, "primal")
+    if type(problem.family).smooth_threshold is Family.smooth_threshold:
+        raise ValueError(
+            "The primal solver has no smooth threshold for this formulation, "
+            f"{type(problem.family).__name__}: use solver='exact'."
         )
     if not np.isfinite(problem.C):
         raise ValueError(

@@ -6,7 +6,7 @@ method, which converges without the smoothing becoming small (an augmented Lagra
 with a semi-smooth Newton method inside).
 
 With :math:`\alpha` and :math:`p` the slopes of the loss and of the threshold
-(`attop.solvers.primal.smoothing`), and :math:`g = \sum p_j x_j`, the gradient and the Hessian
+(`attop.smooth`), and :math:`g = \sum p_j x_j`, the gradient and the Hessian
 are
 
 .. math::
@@ -31,10 +31,10 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from attop.kernels.functions import as_float64
 from attop.objectives import dual_value, primal_value, relative_gap
-from attop.problem import Family, Problem
+from attop.problem import Problem
+from attop.smooth import SmoothLoss, SmoothThreshold
 from attop.solvers.limits import Limits
 from attop.solvers.primal.samples import Samples
-from attop.solvers.primal.smoothing import SmoothLoss, SmoothThreshold, smooth_threshold
 
 Vector = NDArray[np.float64]
 
@@ -125,10 +125,9 @@ class Newton:
         self._gap_before, self._watched_gap, self._idle = 0.0, np.inf, 0
         self._lowest, self._highest = np.inf, -np.inf
         self.best_gap, self.best = np.inf, (alpha, beta)
-        most = 1.0 if problem.surrogate == "hinge" else np.inf
-        self.given_alpha = np.clip(alpha / problem.C, 0.0, most)
-        cap = np.sum(beta) / problem.K if problem.family == Family.TIED_CAP else np.max(beta)
-        self.given_share = np.clip(beta / cap, 0.0, 1.0) if cap > 0.0 else np.zeros(len(beta))
+        self.given_alpha = np.clip(alpha / problem.C, 0.0, problem.surrogate.steepest)
+        largest = problem.family.largest_beta(problem, beta)
+        self.given_share = np.clip(beta / max(largest, 1e-300), 0.0, 1.0)
         self._look()
 
     @property
@@ -168,8 +167,8 @@ class Newton:
 
     @property
     def loss_width(self) -> float:
-        """Width of the smooth loss; the quadratic hinge is smooth enough unless too steep."""
-        if self.problem.surrogate == "quadratic_hinge" and self.steepness == 1.0:
+        """Width of the smooth loss; one that is smooth itself is enough so unless too steep."""
+        if self.problem.surrogate.curvature and self.steepness == 1.0:
             return 0.0
         return self.width * self.steepness
 
@@ -179,7 +178,7 @@ class Newton:
         That alone leads to the optimum; less smoothing leads there faster, as long as
         Newton's steps can follow.
         """
-        if self.problem.family == Family.NORM and self.loss_width == 0.0:
+        if self.problem.betas.norm_price and self.loss_width == 0.0:
             return False
         gap = self.primal - self.dual
         if gap > _SLOW * self._gap_before:
@@ -195,7 +194,7 @@ class Newton:
         problem, t = self.problem, self.point.threshold
         penalty = self.loss_width * problem.C
         penalty *= float(np.sum((self.alpha / problem.C - self.given_alpha) ** 2))
-        if problem.family != Family.NORM:
+        if not problem.betas.norm_price:
             distance2 = float(np.sum((t.slope - self.given_share) ** 2))
             penalty += self.width * float(np.sum(self.alpha)) * distance2 / float(np.sum(t.slope))
         return 0.5 * penalty
@@ -219,7 +218,9 @@ class Newton:
     def _smooth(self, scores: Vector) -> _Smooth:
         """Derivatives of the smooth objective at `scores`."""
         problem = self.problem
-        t = smooth_threshold(problem, scores[problem.competitors], self.width, self.given_share)
+        t = problem.family.smooth_threshold(
+            problem, scores[problem.competitors], self.width, self.given_share
+        )
         loss = SmoothLoss(problem.surrogate, self.loss_width, self.given_alpha)
         x = t.value - scores[problem.positives]
         return _Smooth(t, problem.C * loss.slope(x), problem.C * loss.curvature(x))

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from attop.families.top_mean import mean_of_largest
 from attop.kernels.functions import Gram
-from attop.problem import Family, Problem
+from attop.problem import Problem
 from attop.quantile_problem import QuantileProblem
 from attop.solvers.primal.driver import solve as solve_convex
 from attop.solvers.primal.samples import Samples
@@ -203,8 +204,9 @@ def _convex_relative(
 ) -> Vector:
     """About the optimum of TauFPL or TopMeanK with the same parameters."""
     K = max(1, round(len(problem.competitors) * problem.tau))
-    relative = Problem(
-        problem.positives, problem.competitors, problem.C, problem.surrogate, Family.TIED_CAP, K=K
+    family = mean_of_largest(K, is_share=True)
+    relative = Problem.of(
+        problem.positives, problem.competitors, problem.C, problem.surrogate, family
     )
     solution = solve_convex(relative, gram, tol=1e-2, max_iter=50, max_time=max_time)
     return samples.weights(relative, solution.alpha, solution.beta)

@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop.objectives import dual_value, primal_value, relative_gap, threshold
-from attop.problem import Family, Problem
+from attop.problem import Problem
 from attop.solvers.primal.samples import Samples
-from attop.surrogates import SURROGATES
 
 Vector = NDArray[np.float64]
 
@@ -99,13 +98,6 @@ def slopes(problem: Problem, scores: Vector, t: float) -> tuple[Vector, Vector]:
     :math:`l'(\vartheta (s_j - t))`.  The (sub)gradient of the primal is
     :math:`w - \sum \alpha_i x_i + \sum \beta_j x_j`.
     """
-    slope = SURROGATES[problem.surrogate].slope
-    alpha = problem.C * slope(t - scores[problem.positives])
-    competing = scores[problem.competitors]
-    if problem.family == Family.TIED_CAP:
-        share = np.zeros(len(competing))
-        share[np.argpartition(competing, -problem.K)[-problem.K :]] = 1.0 / problem.K
-    else:
-        share = slope(problem.theta * (competing - t))
-        share /= share.sum()
-    return alpha, alpha.sum() * share
+    alpha = problem.C * problem.surrogate.slope(t - scores[problem.positives])
+    weights = problem.family.weights(problem, scores[problem.competitors], t)
+    return alpha, (alpha.sum() / weights.sum()) * weights

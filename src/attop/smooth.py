@@ -12,9 +12,9 @@ the slopes from given ones makes them smooth.  With the width :math:`\mu` and th
 
 and the surrogate quantile the root of :math:`\sum l_{\theta\mu}(\theta (s_j - t)) = m \tau`.
 All are below the originals by at most :math:`\mu / 2`, and by much less where the given
-slopes are nearly the right ones.  The quadratic hinge is smooth already; a width other than 0
-makes it less steep in the same way, by :math:`l_\mu(x) = \max_{q \ge 0} \; q (1 + x) - q^2 / 4 -
-\frac{\mu}{2} (q - \bar q)^2`.
+slopes are nearly the right ones.  A surrogate whose conjugate has a curvature c is smooth
+already; a width other than 0 makes it less steep in the same way, by :math:`l_\mu(x) = \max_{q}
+\; q (1 + x) - c q^2 / 2 - \frac{\mu}{2} (q - \bar q)^2`.
 
 At any ``w``, the slopes :math:`\alpha_i = C l_\mu'(t_\mu - s_i)` and
 :math:`\beta = (\sum \alpha) \nabla_s t_\mu` are a feasible point of the dual: every gradient
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from attop.problem import Family, Problem
+from attop.surrogates import Surrogate
 from attop.thresholds import surrogate_root
 
 Vector = NDArray[np.float64]
@@ -37,41 +37,43 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SmoothLoss:
-    """A surrogate with the kink of the hinge smoothed: value, slope and curvature.
+    """A surrogate with its kinks smoothed: value, slope and curvature.
 
     Parameters
     ----------
-    surrogate : {"hinge", "quadratic_hinge"}
-        Which surrogate; the quadratic hinge is smooth already.
+    surrogate : Surrogate
+        One whose conjugate is quadratic.
     width : float
-        Width of the quadratic piece of the hinge, positive; 0 leaves the quadratic hinge as
-        it is.
+        Width of the smoothing, positive; 0 leaves a surrogate as it is that is smooth already.
     given : ndarray
         The slope of each term that the smoothing stays near to.
     """
 
-    surrogate: str
+    surrogate: Surrogate
     width: float
     given: Vector
 
+    @property
+    def _bend(self) -> float:
+        assert self.surrogate.curvature is not None
+        return self.surrogate.curvature + self.width
+
     def value(self, x: Vector) -> Vector:
         """The smooth surrogate of each entry."""
-        q = self.slope(x)
-        value = q * (1.0 + x) - 0.5 * self.width * (q - self.given) ** 2
-        return value - 0.25 * q**2 if self.surrogate == "quadratic_hinge" else value
+        q, bend = self.slope(x), self._bend
+        return q * (1.0 + x) - 0.5 * (
+            self.width * (q - self.given) ** 2 + (bend - self.width) * q**2
+        )
 
     def slope(self, x: Vector) -> Vector:
         """First derivative."""
-        if self.surrogate == "quadratic_hinge":
-            return np.maximum(0.0, (1.0 + x + self.width * self.given) / (0.5 + self.width))
-        return np.clip((1.0 + x) / self.width + self.given, 0.0, 1.0)
+        lifted = 1.0 + x + self.width * self.given
+        return np.clip(lifted / self._bend, 0.0, self.surrogate.steepest)
 
     def curvature(self, x: Vector) -> Vector:
         """Second derivative, one of its two values where there is none."""
         slope = self.slope(x)
-        if self.surrogate == "quadratic_hinge":
-            return (slope > 0.0).astype(np.float64) / (0.5 + self.width)
-        return ((slope > 0.0) & (slope < 1.0)).astype(np.float64) / self.width
+        return ((slope > 0.0) & (slope < self.surrogate.steepest)) / self._bend
 
 
 @dataclass(frozen=True)
@@ -99,16 +101,7 @@ class SmoothThreshold:
     centre: Vector
 
 
-def smooth_threshold(
-    problem: Problem, scores: Vector, width: float, given: Vector
-) -> SmoothThreshold:
-    """The smooth threshold at the `scores` of the competitors, near the `given` slopes."""
-    if problem.family == Family.TIED_CAP:
-        return _smooth_top_mean(scores, problem.K, width, given)
-    return _smooth_quantile(problem, scores, width, given)
-
-
-def _smooth_top_mean(scores: Vector, K: int, width: float, given: Vector) -> SmoothThreshold:
+def smooth_top_mean(scores: Vector, K: int, width: float, given: Vector) -> SmoothThreshold:
     """The smooth mean of the K largest scores.
 
     The maximiser is ``p_j = clip((s_j - level) / width + given_j, 0, 1) / K``.
@@ -132,22 +125,21 @@ def _smooth_top_mean(scores: Vector, K: int, width: float, given: Vector) -> Smo
     return SmoothThreshold(value, share, slope, free / (K * width), free / max(1.0, n_free))
 
 
-def _smooth_quantile(
-    problem: Problem, scores: Vector, width: float, given: Vector
+def smooth_quantile(
+    scores: Vector, budget: float, theta: float, surrogate: Surrogate, width: float, given: Vector
 ) -> SmoothThreshold:
     """The smooth surrogate quantile.
 
     The sum is convex and falls in ``t``: Newton's steps from the left of the root stay there.
     """
-    theta, total = problem.theta, len(problem.competitors) * problem.tau
-    hinge = problem.surrogate == "hinge"
-    loss = SmoothLoss(problem.surrogate, theta * width if hinge else 0.0, given)
-    t = surrogate_root(scores, total, theta, problem.surrogate)
-    if hinge:
+    kinked = surrogate.curvature == 0.0
+    loss = SmoothLoss(surrogate, theta * width if kinked else 0.0, given)
+    t = surrogate_root(scores, budget, theta, surrogate)
+    if kinked:
         t -= 0.5 * width
         for _ in range(100):
             x = theta * (scores - t)
-            step = (float(np.sum(loss.value(x))) - total) / (theta * float(np.sum(loss.slope(x))))
+            step = (float(np.sum(loss.value(x))) - budget) / (theta * float(np.sum(loss.slope(x))))
             t += step
             if step <= 1e-15 * max(abs(t), width):
                 break

@@ -1,0 +1,172 @@
+r"""What a family of duals is, and the terms in which solvers see it.
+
+With :math:`\alpha` over the positives, :math:`\beta` over the competitors, all non-negative and
+of the same sum, and :math:`w = \sum \alpha_i \varphi_i - \sum \beta_j \varphi_j`, every dual here
+maximises
+
+.. math::
+
+    - \tfrac{1}{2} |w|^2 + \sum \alpha_i - \tfrac{a}{2} \sum \alpha_i^2
+    + b \sum \beta_j - \tfrac{c}{2} \sum \beta_j^2 - p u - q |\beta|, \qquad
+    \alpha_i \le A, \quad \beta_j \le \min(B, u),
+
+where the cap :math:`u` is absent, free, or tied to the alphas by :math:`u = \sum \alpha_i / K`.
+`BetaTerms` are b, c, B, p, q and K; those of the alphas come from the surrogate.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from attop.problem import Problem
+    from attop.smooth import SmoothThreshold
+
+Vector = NDArray[np.float64]
+
+
+class Cap(Enum):
+    """What holds the betas down together."""
+
+    NONE = 0
+    TIED = 1
+    PRICED = 2
+
+
+class BetaTerms(NamedTuple):
+    """The terms of the dual that the betas have.
+
+    Attributes
+    ----------
+    linear : float
+        Coefficient b of their sum.
+    bound : float
+        Fixed upper bound B of each.
+    curvature : float
+        Second derivative c of the penalty on each.
+    cap : Cap
+        Whether they have a common cap u, and of which kind.
+    K : int
+        The tied cap is ``sum(alpha) / K``.
+    price : float
+        Price p of the cap.
+    norm_price : float
+        Price q of their norm.
+    """
+
+    linear: float = 0.0
+    bound: float = np.inf
+    curvature: float = 0.0
+    cap: Cap = Cap.NONE
+    K: int = 0
+    price: float = 0.0
+    norm_price: float = 0.0
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """A threshold and the dual that it leads to, with their parameters as numbers.
+
+    Methods take scores of the competitors of a problem: all of them, or, where a solver has left
+    out such that cannot matter, the others.
+
+    Attributes
+    ----------
+    monotone : bool
+        Whether the threshold is made of the competitors' scores alone and does not fall where
+        one of them rises: scores that are low enough may then be left out.
+    """
+
+    monotone: ClassVar[bool] = True
+
+    @abstractmethod
+    def terms(self, problem: Problem) -> BetaTerms:
+        """What the betas may be and what they cost."""
+
+    @abstractmethod
+    def threshold(
+        self, problem: Problem, competitors: Vector, positives: Vector, overwrite: bool = False
+    ) -> float:
+        """The threshold; with `overwrite` the scores of the competitors may be lost."""
+
+    @abstractmethod
+    def level(self, problem: Problem, competitors: Vector, threshold: float) -> float:
+        """The least score of a competitor that matters to the threshold."""
+
+    @abstractmethod
+    def weights(self, problem: Problem, competitors: Vector, threshold: float) -> Vector:
+        """Slopes of the threshold by the scores, up to a common factor; so are the betas."""
+
+    def value(self, problem: Problem, competitors: Vector, threshold: float) -> float:
+        """What the competitors themselves add to the primal value."""
+        return 0.0
+
+    def least_multiple(self, problem: Problem, competitors: Vector, positives: Vector) -> float:
+        """Least ``c > 0`` for which ``c w`` has no loss; ``inf`` if there is none (C infinite).
+
+        The margin ``min s_i - t`` of ``c w`` is a concave function of c, negative at 0.  Newton's
+        steps from the left cannot jump over its first crossing of 1, since a tangent lies above
+        the function; a slope that is not positive below 1 proves that there is no crossing.
+        """
+        c, lowest = 0.0, float(np.min(positives))
+        for _ in range(200):
+            t = self.threshold(problem, c * competitors, c * positives)
+            shortage = 1.0 - (c * lowest - t)
+            if shortage <= 1e-13 * max(1.0, abs(c * lowest), abs(t)):
+                return c
+            weights = self.weights(problem, c * competitors, t)
+            slope = lowest - float(np.dot(weights, competitors) / np.sum(weights))
+            if slope <= 0.0:
+                return np.inf
+            c += shortage / slope
+        return np.inf
+
+    def largest_beta(self, problem: Problem, beta: Vector) -> float:
+        """What a beta of the largest slope of the smooth threshold, 1, would be."""
+        return float(np.max(beta))
+
+    def smooth_threshold(
+        self, problem: Problem, competitors: Vector, width: float, given: Vector
+    ) -> SmoothThreshold:
+        """The threshold made smooth over a `width`, near the `given` slopes (primal solver)."""
+        raise NotImplementedError
+
+    def project(self, problem: Problem, alpha: Vector, beta: Vector, delta: float):
+        """The nearest feasible alphas and betas; `delta` is the paper's third variable."""
+        raise NotImplementedError
+
+    def subsampled(self, share: float, n_competitors: int) -> Family:
+        """The family on a sample of `n_competitors`, which are this share of all."""
+        return self
+
+    def least_betas(self, problem: Problem) -> int:
+        """How many betas a point needs at least so that its dual value can be positive."""
+        return 1
+
+    def joining(
+        self, problem: Problem, competitors: Vector, threshold: float, new: NDArray[np.bool_], known
+    ) -> NDArray[np.bool_]:
+        """Which of the `new` competitors are expected at the cap, where the others are `known`.
+
+        These are the betas of a subsample in units of the cap.
+        """
+        return new & (self.weights(problem, competitors, threshold) > 0.0)
+
+    def zero_is_optimal(self, problem: Problem) -> bool:
+        """Whether ``w = 0`` is known to be optimal whatever the samples are."""
+        return False
+
+    def distance(self, other: Family) -> float:
+        """By which factors the parameters differ, added on a logarithmic scale."""
+        pairs = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
+        numbers: Any = [pair for pair in pairs if None not in pair]
+        if not numbers:
+            return 0.0
+        logs = np.log(np.clip(numbers, 1e-12, 1e12))
+        return float(np.sum(np.abs(logs[:, 0] - logs[:, 1])))

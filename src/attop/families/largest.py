@@ -1,0 +1,63 @@
+"""The largest score as the threshold: TopPush.  The betas are free but for their sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attop.families.base import BetaTerms, Family, Vector
+from attop.smooth import SmoothThreshold, smooth_top_mean
+
+
+@dataclass(frozen=True)
+class Largest(Family):
+    """``t`` is the largest score of the competitors."""
+
+    def terms(self, problem) -> BetaTerms:
+        return BetaTerms()
+
+    def threshold(self, problem, competitors, positives, overwrite=False) -> float:
+        return float(np.max(competitors))
+
+    def level(self, problem, competitors, threshold) -> float:
+        return float(np.max(competitors))
+
+    def weights(self, problem, competitors, threshold) -> Vector:
+        weights = np.zeros(len(competitors))
+        weights[np.argmax(competitors)] = 1.0
+        return weights
+
+    def least_multiple(self, problem, competitors, positives) -> float:
+        return proportional_multiple(float(np.min(positives)) - float(np.max(competitors)))
+
+    def largest_beta(self, problem, beta) -> float:
+        return float(np.sum(beta))
+
+    def smooth_threshold(self, problem, competitors, width, given) -> SmoothThreshold:
+        return smooth_top_mean(competitors, 1, width, given)
+
+    def project(self, problem, alpha, beta, delta) -> tuple[Vector, Vector]:
+        from attop.projections import project_topk  # compiled: not at import
+
+        return project_topk(alpha, beta, 1, problem.alpha_max)
+
+    def joining(self, problem, competitors, threshold, new, known):
+        return np.zeros(len(new), dtype=bool)  # the subsample has found its largest
+
+    def zero_is_optimal(self, problem) -> bool:
+        return positives_can_fill(problem, 1)
+
+
+def proportional_multiple(margin: float) -> float:
+    """The least multiple of ``w`` without a loss, where the margin grows with it."""
+    return 1.0 / margin if margin > 0.0 else np.inf
+
+
+def positives_can_fill(problem, K: int) -> bool:
+    """Whether the positives compete themselves, and alone can fill the top K."""
+    return (
+        problem.n_positives >= K
+        and bool(np.isfinite(problem.C))
+        and bool(np.isin(problem.positives, problem.competitors).all())
+    )

@@ -1,0 +1,67 @@
+r"""A quantile made of the hinge as the threshold: PatMat and PatMatNP with the hinge.
+
+The threshold is the root of :math:`\sum l(\vartheta (s_j - t)) = m \tau`, the budget.  Its dual
+prices the cap of the betas with budget / theta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from attop.families.base import BetaTerms, Cap, Family, Vector
+from attop.smooth import SmoothThreshold, smooth_quantile
+from attop.thresholds import surrogate_root
+
+
+@dataclass(frozen=True)
+class SurrogateQuantile(Family):
+    """What the quantiles of both surrogates have in common.
+
+    Attributes
+    ----------
+    budget : float
+        What the surrogates of all competitors sum up to: their number times tau.
+    theta : float
+        Scale inside the surrogate.
+    """
+
+    budget: float
+    theta: float
+
+    def threshold(self, problem, competitors, positives, overwrite=False) -> float:
+        return surrogate_root(competitors, self.budget, self.theta, problem.surrogate, overwrite)
+
+    def level(self, problem, competitors, threshold) -> float:
+        return threshold - 1.0 / self.theta
+
+    def weights(self, problem, competitors, threshold) -> Vector:
+        return problem.surrogate.slope(self.theta * (competitors - threshold))
+
+    def smooth_threshold(self, problem, competitors, width, given) -> SmoothThreshold:
+        return smooth_quantile(
+            competitors, self.budget, self.theta, problem.surrogate, width, given
+        )
+
+    def subsampled(self, share, n_competitors) -> Self:
+        return replace(self, budget=self.budget * share)
+
+    def least_betas(self, problem) -> int:
+        # Few betas make the price of their cap (or norm) exceed all gain, and the dual
+        # negative: from there ascent runs into zero.  From budget / (1 + theta) on it is positive.
+        return int(np.ceil(2.0 * self.budget / (1.0 + self.theta)))
+
+
+@dataclass(frozen=True)
+class QuantileHinge(SurrogateQuantile):
+    """``t`` is the root of ``sum l(theta (s - t)) = budget`` with the hinge ``l``."""
+
+    def terms(self, problem) -> BetaTerms:
+        return BetaTerms(1.0 / self.theta, cap=Cap.PRICED, price=self.budget / self.theta)
+
+    def project(self, problem, alpha, beta, delta) -> tuple[Vector, Vector]:
+        from attop.projections import project_patmat  # compiled: not at import
+
+        return project_patmat(alpha, beta, delta, self.theta, problem.alpha_max)[:2]
