@@ -200,7 +200,9 @@ def check_square(X: Any) -> None:
 def _variance(X: Any) -> float:
     """``X.var()`` in float64, without a copy of `X` in that precision."""
     n, d = X.shape
-    values = X.data if sp.issparse(X) else X  # of which there is a column at least
+    values = X.data if sp.issparse(X) else X
+    if values.size == 0:
+        return 0.0  # a sparse matrix of zeros
     mean = float(np.sum(values, dtype=np.float64)) / (n * d)
     parts = (values[part].astype(np.float64) for part in gen_batches(len(values), _ROWS_AT_ONCE))
     squares = sum(float(np.sum((part - mean) ** 2)) for part in parts)

@@ -75,7 +75,7 @@ default="rbf"
     max_time : float, default=None
         Most seconds to spend in the solver, its certificate included, None for no limit.
     cache_size : float, default=1000
-        Megabytes for kernel columns; 16 at least, as with fewer the fit would take ages.
+        Megabytes for kernel columns; 32 at least, as with fewer a fit would take ages.
     warm_start : bool, default=False
         Whether to start from the dual variables of the previous fit, where it had as many
         positives and competitors.

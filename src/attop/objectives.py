@@ -291,7 +291,7 @@ def _screen(problem: Problem, exact: Scores, hint: Hint) -> bool:
     scores, error = hint(exact)
     exact.compute_support()
     low, high = exact.interval(scores, error)
-    if low > high:
+    if not low <= high:
         return False
     least, most = scores + (low - error), scores + (high + error)
     competing, positives = least[problem.competitors], least[problem.positives]

@@ -46,8 +46,8 @@ class Workers:
 #: come in smaller blocks, which may have to be held besides the store.
 _BLOCK, _BLOCK_BYTES = 1024, 2**27
 #: Less is not worth saving: where the columns of a small problem do not fit, rounds multiply, and
-#: with 1 MB in the place of 16 three of four such fits of 1,400 to 4,100 samples came to a halt.
-LEAST_BYTES = 2**24
+#: with 1 MB in the place of 32 three of four such fits of 1,400 to 4,100 samples came to a halt.
+LEAST_BYTES = 2**25
 #: Entries that are computed at once where none are kept.
 _PRODUCT = 2**22
 

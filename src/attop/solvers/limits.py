@@ -10,7 +10,7 @@ from attop.solvers.solution import HistoryRecorder, Status
 
 #: A fit ends where so many rounds, costly ones counted several times, have brought less than this
 #: share of what is missing.
-WINDOW, HARDLY = 25, 1e-2
+WINDOW, HARDLY = 25, 0.03
 
 
 @dataclass
@@ -71,4 +71,5 @@ class Progress:
             gained += self.before[0] - self.primal
             missing = self.primal - dual
         self.before = self.primal, max(dual, self.before[1])
-        return bool(gained < HARDLY * missing)
+        # A primal value below a dual one is rounding, or a kernel that is not definite.
+        return bool(gained < HARDLY * missing or missing <= 0.0)

@@ -118,8 +118,8 @@ def interior_point(
     betas: BetaTerms,
     norm2_outside: float,
     enough: float = ENOUGH,
-) -> Group:
-    """Solve the subproblem and round its solution; the block stays where that gains nothing.
+) -> Group | None:
+    """Solve the subproblem and round its solution; None, and no change, if that gains nothing.
 
     `enough` is the complementarity to stop at, relative to the objective.
     """
@@ -130,14 +130,14 @@ def interior_point(
     with np.errstate(all="ignore"):
         solved = with_one_blas_thread(_solve, problem, enough) if small else _solve(problem, enough)
     if solved is None or not np.all(np.isfinite(solved[0])):
-        return group
+        return None
     x, held = solved
     # Where the equations cannot be restored once all bounds are met, a point inside them will do.
     for bounds, near in ((held, ROUND), (np.zeros_like(held), 0.0)):
         point = _rounded(problem, x, bounds, near, terms)
         if point is not None and problem.value(point) < 0.0:
             return _accept(block, kernels, outside, terms, point, group)
-    return group
+    return None
 
 
 def _outside(block: Block, kernels: Kernels, group: Group) -> tuple[Group, Array]:

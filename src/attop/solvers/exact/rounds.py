@@ -36,6 +36,8 @@ ROUGHLY, FIRST, FURTHER = 1e-2, 1e-3, 0.03
 ACCURATELY = 1e-3
 #: Pair moves follow where a large block leaves more than this share of the gap.
 HARDLY = 0.5
+#: A round that leaves more than this share of the gap asks for a larger block.
+CREEPING = 0.9
 #: After so many rounds (costly ones count more) within so many times the gap that is asked for,
 #: the referee is asked: the scores may be worse than the point.
 NEARLY, PATIENCE = 8.0, 5
@@ -78,7 +80,7 @@ class Rounds:
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
         self.new_columns = NEW_COLUMNS
-        self.gap_before_block = np.inf
+        self.gap_before_block = self.gap_before_round = np.inf
         self.cost = 1
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
         self.expected: float | None = None
@@ -232,7 +234,8 @@ class Rounds:
             state.solve_large_block(choose_large(state, size), ACCURATELY * tol)
             self.limits.rounds += 1
         else:
-            self._round(idle)
+            self._round(idle, gap > CREEPING * self.gap_before_round)
+            self.gap_before_round = gap
 
     def _active_part(self, scores, alpha, beta) -> tuple[parts.Part, Store] | None:
         """The active part and its columns, if they are so much shorter that it pays."""
@@ -283,9 +286,9 @@ class Rounds:
         self.counts["steps"] += nested.counts["steps"]
         self.counts["seconds_rounds"] += nested.counts["seconds_rounds"]
 
-    def _round(self, idle: int) -> None:
+    def _round(self, idle: int, creeping: bool) -> None:
         began = time.perf_counter()
-        chosen, violation = choose(self.state, self.previous, self.new_columns)
+        chosen, violation = choose(self.state, self.previous, self.new_columns, creeping)
         fresh = chosen[~self.state.store.cached(self.state.rows[chosen])]
         # After a round without progress the subproblem is solved more accurately.
         tolerance = max(violation, 0.0) * 10.0 ** -(1 + 2 * idle)

@@ -278,7 +278,8 @@ class State:
         )
         norm2 = self._norm2_outside(chosen)
         group = interior_point(block, kernels, self._group(chosen), terms, self.betas, norm2, gap)
-        self._move(chosen, block.value, block.member, group.cap)
+        if group is not None:
+            self._move(chosen, block.value, block.member, group.cap)
 
     def _norm2_outside(self, chosen: NDArray[np.intp]) -> float:
         """``|beta|^2`` of the betas that are not among `chosen`."""

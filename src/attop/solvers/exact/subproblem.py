@@ -53,8 +53,11 @@ def solve_subproblem(
         total += steps
         if steps < budget:
             break
-        group = interior_point(block, kernels, group, terms, betas, norm2_outside)
         turns += 1
+        found = interior_point(block, kernels, group, terms, betas, norm2_outside)
+        if found is None:  # nor would more pair moves get far
+            break
+        group = found
     return group, total, turns
 
 

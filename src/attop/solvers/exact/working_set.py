@@ -59,7 +59,10 @@ class Kind(NamedTuple):
 
 
 def choose(
-    state: State, previous: NDArray[np.intp], new_columns: int = NEW_COLUMNS
+    state: State,
+    previous: NDArray[np.intp],
+    new_columns: int = NEW_COLUMNS,
+    creeping: bool = False,
 ) -> tuple[NDArray[np.intp], float]:
     """The variables of the next block, in order, and the largest violation over all variables.
 
@@ -71,6 +74,9 @@ def choose(
         The variables of the last block, of which some stay.
     new_columns : int
         How many columns may be computed for the new block.
+    creeping : bool
+        Whether the last block brought little: then those join, as far as their columns are at
+        hand, that have not much to go until they violate optimality, too.
     """
     # Two variables of a sample share a column: the bound counts only if columns do not all fit.
     everything_fits = state.store.capacity >= state.store.n_samples
@@ -83,6 +89,8 @@ def choose(
     chosen = _violators(state, kinds, quota, min(new_columns, quota))
     stay = previous[state.value[previous] > 0.0][: quota // 2]
     known = np.concatenate([_blockers(state, quota // 8), _free(state, kinds), stay])
+    if creeping:
+        known = np.concatenate([known, _nearest(kinds, FREE)])
     known = known[state.store.cached(state.rows[known])]
     merged = np.concatenate([chosen, known])
     _, first = np.unique(merged, return_index=True)
@@ -103,12 +111,17 @@ def large_block(state: State) -> int:
 
 def choose_large(state: State, size: int) -> NDArray[np.intp]:
     """The variables of a large block: violators, free ones, and those nearest to being either."""
+    return np.sort(_nearest(_kinds(state), size))
+
+
+def _nearest(kinds: tuple[Kind, Kind], count: int) -> NDArray[np.intp]:
+    """The variables that violate optimality, are free, or would be next; worst first."""
     slack = []
-    for kind in _kinds(state):
+    for kind in kinds:
         distance = kind.rates - kind.level
         # What sits at a bound may stay there as far as the level is on the right side.
         slack.append(np.select([~kind.rises, ~kind.falls], [distance, -distance], -np.inf))
-    return np.sort(_largest(-np.concatenate(slack), size))
+    return _largest(-np.concatenate(slack), count)
 
 
 def adapted(new_columns: int, useful: float) -> int:
