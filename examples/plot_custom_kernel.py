@@ -46,4 +46,5 @@ plt.show()
 
 # %%
 # A kernel with parameters is a function with parameters: fix them by `functools.partial`, which
-# can be pickled and copied where a lambda cannot.
+# can be pickled and copied where a lambda cannot; or write a :doc:`class </extending>`, whose
+# parameters a grid search can vary.

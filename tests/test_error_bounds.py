@@ -234,9 +234,9 @@ def exact_entry(kernel, x, y):
     with localcontext() as context:
         context.prec = 60
         inner = sum((a * b for a, b in zip(x, y, strict=True)), Decimal(0))
-        gamma, coef0 = Decimal(kernel.gamma), Decimal(kernel.coef0)
         if kernel.name == "linear":
             return inner
+        gamma, coef0 = Decimal(kernel.gamma), Decimal(getattr(kernel, "coef0", 0.0))
         if kernel.name == "poly":
             return (gamma * inner + coef0) ** kernel.degree
         if kernel.name == "sigmoid":

@@ -238,7 +238,7 @@ def test_many_support_vectors_are_summed_in_blocks(monkeypatch, small_case):
     point = random_feasible_point(problem, np.random.default_rng(10))
     whole = certify(problem, gram, *point)
     monkeypatch.setattr("attop._scores.BLOCK", 5)
-    monkeypatch.setattr("attop.kernels.functions.BLOCK", 5)
+    monkeypatch.setattr("attop.kernels.gram.BLOCK", 5)
     assert_allclose(certify(problem, gram, *point).scores, whole.scores, atol=1e-12)
     in_blocks = hinted(problem, gram, *point, error=1e-9)
     assert_allclose(in_blocks.scores, whole.scores[in_blocks.rows], atol=1e-12)

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info
 
 from attop import TopPush
 from attop._threads import Pool, _one_thread, map_in_threads, with_one_blas_thread
-from attop.kernels import functions
+from attop.kernels import base
 
 
 def blas_threads():
@@ -83,7 +83,7 @@ def test_scores_do_not_depend_on_threads(monkeypatch):
     many = rng.normal(size=(20000, 3))
     scores = {}
     for count in (1, 2, 3):
-        monkeypatch.setattr(functions, "n_threads", lambda count=count: count)
+        monkeypatch.setattr(base, "n_threads", lambda count=count: count)
         scores[count] = model.decision_function(many)
     assert_allclose(scores[2], scores[1], rtol=1e-12, atol=1e-12 * np.ptp(scores[1]))
     assert_allclose(scores[3], scores[1], rtol=1e-12, atol=1e-12 * np.ptp(scores[1]))

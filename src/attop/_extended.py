@@ -10,19 +10,15 @@ of the entry and :math:`c` roundings: those of a sum over the support and of the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from attop._scores import Scores
-from attop.kernels.functions import Gram, Kernel
+from attop.kernels.extended import Long, long_doubles, long_norms
 from attop.kernels.gaussian import centre
-
-Long = NDArray[np.longdouble]
+from attop.kernels.gram import Gram
 
 #: Unit roundoff of long doubles, and whether they are any better than doubles.
 ROUNDOFF = 0.5 * float(np.finfo(np.longdouble).eps)
@@ -33,8 +29,8 @@ _MOST, _ENTRIES = 2**28, 2**20
 
 def is_affordable(gram: Gram, n_rows: int, n_support: int) -> bool:
     """Whether there are long doubles, and scores by them take a second or two at most."""
-    width = 1 if gram.kernel.name == "precomputed" else gram.X.shape[1]
-    n_terms = 1 if gram.kernel.name == "linear" else n_support
+    width = 1 if gram.kernel.precomputed else gram.X.shape[1]
+    n_terms = 1 if gram.kernel.explicit else n_support
     return AVAILABLE and (n_rows + n_support) * width * n_terms <= _MOST
 
 
@@ -88,62 +84,18 @@ def _scores(
         return scores, sizes
     absolute = np.abs(coefficients).astype(np.float64)
     kernel = gram.kernel
-    if kernel.name == "linear":
+    if kernel.explicit:
         middle = np.zeros(gram.X.shape[1]) if sp.issparse(gram.X) else centre(gram.X[support])
-        of_support = _long(gram.X[support]) - middle
+        of_support = long_doubles(gram.X[support]) - middle
         weights = coefficients @ of_support
-        total = float(absolute @ _norms(of_support))
+        total = float(absolute @ long_norms(of_support))
         for part in gen_batches(len(rows), max(1, _ENTRIES // gram.X.shape[1])):
-            samples = _long(gram.X[rows[part]]) - middle
-            scores[part], sizes[part] = samples @ weights, total * _norms(samples)
+            samples = long_doubles(gram.X[rows[part]]) - middle
+            scores[part], sizes[part] = samples @ weights, total * long_norms(samples)
         scores += middle @ weights
     else:
         for part in gen_batches(len(rows), max(1, _ENTRIES // len(support))):
-            entries, size = _entries(gram, rows[part], support)
+            entries, size = gram.extended(rows[part], support)
             scores[part], sizes[part] = entries @ coefficients, size @ absolute
-    width = 0 if kernel.name == "precomputed" else gram.X.shape[1]
-    powers = max(1.0, kernel.degree) if kernel.name == "poly" else 1.0
-    roundings = len(support) + 4.0 + powers * (width + 4.0)
+    roundings = len(support) + 4.0 + kernel.extended_roundings(gram.X.shape[1])
     return scores, ROUNDOFF * roundings * sizes
-
-
-def _entries(gram: Gram, rows, columns) -> tuple[Long | NDArray[np.float64], NDArray[np.float64]]:
-    """Kernel entries and their sizes."""
-    kernel = gram.kernel
-    if kernel.name == "precomputed" or callable(kernel.name):
-        # They are what they are: the matrix defines the problem.
-        entries = gram.block(rows, columns)
-        return entries, np.abs(entries)
-    return _FUNCTIONS[kernel.name](kernel, _long(gram.X[rows]), _long(gram.X[columns]))
-
-
-def _of_distances(kernel: Kernel, X: Long, Y: Long) -> tuple[Long, NDArray[np.float64]]:
-    distances = np.zeros((len(X), len(Y)), dtype=np.longdouble)
-    for x, y in zip(X.T, Y.T, strict=True):
-        differences = np.subtract.outer(x, y)
-        distances += np.abs(differences) if kernel.name == "laplacian" else differences**2
-    return np.exp(-kernel.gamma * distances), np.ones(distances.shape)
-
-
-def _of_products(kernel: Kernel, X: Long, Y: Long) -> tuple[Long, NDArray[np.float64]]:
-    inner = kernel.gamma * (X @ Y.T) + kernel.coef0
-    size = kernel.gamma * np.outer(_norms(X), _norms(Y)) + abs(kernel.coef0)
-    if kernel.name == "sigmoid":
-        return np.tanh(inner), size + 1.0
-    return inner**kernel.degree, size**kernel.degree
-
-
-_FUNCTIONS: dict[Any, Callable[..., tuple[Long, NDArray[np.float64]]]] = {
-    "rbf": _of_distances,
-    "laplacian": _of_distances,
-    "poly": _of_products,
-    "sigmoid": _of_products,
-}
-
-
-def _long(X: Any) -> Long:
-    return (X.toarray() if sp.issparse(X) else np.asarray(X)).astype(np.longdouble)
-
-
-def _norms(X: Long) -> NDArray[np.float64]:
-    return np.sqrt(np.sum(X.astype(np.float64) ** 2, axis=1))

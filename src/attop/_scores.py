@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches, gen_even_slices
 
 from attop._threads import map_in_threads
-from attop.kernels.functions import BLOCK, Gram, as_float64
+from attop.kernels.blocks import BLOCK, as_float64
 from attop.kernels.gaussian import (
-    ACCURACY,
     PRODUCT_ROUNDING,
-    centre,
     distance_rounding,
-    squared_norms,
+    middle_of,
+    norms_from,
 )
+from attop.kernels.gram import Gram
 
 
 def kernel_expansion(
@@ -55,45 +55,14 @@ def rounding_of_scores(
     if len(support) == 0:
         return 0.0
     X, kernel = gram.X, gram.kernel
-    if kernel.name == "linear":
+    if kernel.explicit:
         w = linear_weights(X, support, coefficients)
         largest = np.maximum(_dense(X.max(axis=0)), -_dense(X.min(axis=0)))
         terms = float(np.abs(w) @ largest.astype(np.float64))
         return distance_rounding(X.shape[1], np.float64) * terms
-    if kernel.name == "rbf":
-        largest = 1.0 + 2.0**43 * _gaussian_accuracy(gram, support)
-    else:
-        largest = float(np.max(np.abs(_diagonal(gram, support))))
-    return 2.0**-43 * largest * float(np.sum(np.abs(coefficients)))
-
-
-def _gaussian_accuracy(gram: Gram, support: NDArray[np.intp]) -> float:
-    """How far float64 entries of the Gaussian kernel with `support` may be off."""
-    X = gram.X
-    if len(support) == 0:
-        return 0.0
-    rounding = gram.kernel.gamma * distance_rounding(X.shape[1], np.float64)
-    norms = _norms(X, support, None if sp.issparse(X) else centre(X[support[:BLOCK]])) ** 2
-    return 2.0**-51 + min(ACCURACY, 2.0 * rounding * float(np.max(norms)))
-
-
-def _norms(X, rows: NDArray[np.intp], middle) -> NDArray[np.float64]:
-    """Norms of samples, from `middle` if there is one."""
-    if len(rows) == 0:
-        return np.empty(0)
-    parts = (as_float64(X[rows[part]]) for part in gen_batches(len(rows), BLOCK))
-    squares = [squared_norms(some if middle is None else some - middle) for some in parts]
-    return np.sqrt(np.concatenate(squares))
-
-
-def _diagonal(gram: Gram, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Entries of the diagonal."""
-    if len(rows) == 0:
-        return np.empty(0)
-    if gram.kernel.name == "precomputed":
-        return np.diagonal(gram.X)[rows].astype(np.float64)
-    parts = (rows[part] for part in gen_batches(len(rows), 64))
-    return np.concatenate([np.diagonal(gram.block(part, part)) for part in parts])
+    largest = float(np.max(np.abs(gram.diagonal(support))))
+    entry = 2.0**-43 * largest + kernel.rounding(X, support).absolute
+    return entry * float(np.sum(np.abs(coefficients)))
 
 
 def _dense(vector) -> NDArray[np.floating]:
@@ -110,7 +79,7 @@ def linear_weights(
     w = np.zeros(X.shape[1])
     if len(support) == 0:
         return w
-    middle = None if sp.issparse(X) else centre(X[support[:BLOCK]])
+    middle = middle_of(X, support)
     for part in gen_batches(len(support), BLOCK):
         samples = as_float64(X[support[part]])
         w += (samples if middle is None else samples - middle).T @ coefficients[part]
@@ -136,7 +105,7 @@ class Scores:
         rows = np.asarray(rows, dtype=np.intp)
         if self.computed.any():
             rows = rows[~self.computed[rows]]
-        if self.gram.kernel.name == "linear":
+        if self.gram.kernel.explicit:
             self._compute_linear(rows)
         else:
             block = self._against_support or self.gram.against(self.support)
@@ -148,7 +117,7 @@ class Scores:
 
     def compute_support(self) -> None:
         """Compute the scores of the support, each kernel entry once for its row and column."""
-        if self.gram.kernel.name == "linear":
+        if self.gram.kernel.explicit:
             self.compute(self.support)
         elif not self.computed[self.support].all():
             self.compute_among(self.support)
@@ -185,7 +154,7 @@ class Scores:
 
     def w_norm2(self) -> float:
         """``|w|^2 = sum a_v s_v``."""
-        if self.gram.kernel.name == "linear":  # where no large numbers cancel
+        if self.gram.kernel.explicit:  # where no large numbers cancel
             return float(np.sum(self.weights() ** 2))
         return float(np.dot(self.coefficients, self.values[self.support]))
 
@@ -197,40 +166,31 @@ class Scores:
         X, kernel = self.gram.X, self.gram.kernel
         if len(self.support) == 0:
             return np.zeros(len(rows))
-        if kernel.name == "linear":
+        if kernel.explicit:
             w, off = self.weights(), self._rounding_of_weights()
-            return _norms(X, rows, self._middle()) * off + (
+            return norms_from(middle_of(X, self.support), X, rows) * off + (
                 distance_rounding(X.shape[1], np.float64) * float(np.linalg.norm(w))
-            ) * _norms(X, rows, None)
+            ) * norms_from(None, X, rows)
         summation = PRODUCT_ROUNDING * 2.0**-53 * len(self.support) ** 0.5
+        relative, absolute = kernel.rounding(X, self.support)
         total = np.abs(self.coefficients)
-        if kernel.name == "rbf":
-            entry = _gaussian_accuracy(self.gram, self.support)
-            return np.full(len(rows), (summation + entry) * float(np.sum(total)))
-        entry = (
-            2.0**-53
-            if kernel.name == "precomputed"
-            else max(1.0, kernel.degree) * (distance_rounding(X.shape[1], np.float64))
-        )
-        sizes = np.sqrt(np.abs(_diagonal(self.gram, rows)))
-        of_support = np.sqrt(np.abs(_diagonal(self.gram, self.support)))
-        return (summation + entry) * float(total @ of_support) * sizes
+        sizes = np.sqrt(np.abs(self.gram.diagonal(rows)))
+        of_support = np.sqrt(np.abs(self.gram.diagonal(self.support)))
+        off = (summation + relative) * float(total @ of_support)
+        return off * sizes + absolute * float(np.sum(total))
 
     def rounding_of_norm(self) -> float:
         """How far ``|w|^2`` may be off."""
-        if self.gram.kernel.name == "linear" and len(self.support):
+        if self.gram.kernel.explicit and len(self.support):
             return 2.0 * float(np.linalg.norm(self.weights())) * self._rounding_of_weights()
         return float(np.abs(self.coefficients) @ self.rounding(self.support))
-
-    def _middle(self):
-        X = self.gram.X
-        return None if sp.issparse(X) else centre(X[self.support[:BLOCK]])
 
     def _rounding_of_weights(self) -> float:
         """How far ``w`` may be off, in its norm."""
         if len(self.support) == 0:
             return 0.0
-        sizes = _norms(self.gram.X, self.support, self._middle())
+        X = self.gram.X
+        sizes = norms_from(middle_of(X, self.support), X, self.support)
         summation = PRODUCT_ROUNDING * 2.0**-53 * (1.0 + len(self.support) ** 0.5)
         return summation * float(np.abs(self.coefficients) @ sizes)
 

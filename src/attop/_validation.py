@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from attop._words import suggestion
 from attop.approximation import APPROXIMATIONS
-from attop.kernels.functions import KERNELS
+from attop.kernels.functions import KERNELS, Kernel, kernel_class
 from attop.solvers import SOLVERS, options_of
 from attop.surrogates import SURROGATES, Surrogate
 
@@ -23,8 +23,6 @@ from attop.surrogates import SURROGATES, Surrogate
 _LARGEST = 1e140
 #: So many samples are converted to float64 at once.
 _ROWS_AT_ONCE = 4096
-#: Kernels whose functions accept CSR matrices.
-SPARSE_KERNELS = ("linear", "rbf", "poly", "sigmoid")
 
 
 class _Rule(NamedTuple):
@@ -46,11 +44,16 @@ def _is_positive(value: Any) -> bool:
     return _is_real(value) and 0.0 < value < math.inf
 
 
+def _is_kernel(value: Any) -> bool:
+    if isinstance(value, type):  # such as Gaussian in the place of Gaussian()
+        return not issubclass(value, Kernel)
+    return callable(value) or (isinstance(value, str) and value in KERNELS)
+
+
 def _one_of(names: tuple[str, ...], other: str = "") -> str:
     return "one of " + ", ".join(repr(name) for name in names) + other
 
 
-_KERNEL_NAMES = (*KERNELS, "precomputed")
 _SOLVER_NAMES = ("auto", *SOLVERS)
 
 _RULES = {
@@ -62,10 +65,7 @@ _RULES = {
         lambda v: isinstance(v, Surrogate) or (isinstance(v, str) and v in SURROGATES),
         _one_of(tuple(SURROGATES), " or a Surrogate"),
     ),
-    "kernel": _Rule(
-        lambda v: callable(v) or (isinstance(v, str) and v in _KERNEL_NAMES),
-        _one_of(_KERNEL_NAMES, " or a callable"),
-    ),
+    "kernel": _Rule(_is_kernel, _one_of(tuple(KERNELS), ", a callable or a Kernel")),
     "gamma": _Rule(
         lambda v: v in ("scale", "auto") if isinstance(v, str) else _is_positive(v),
         "'scale', 'auto' or in (0, inf)",
@@ -107,11 +107,14 @@ def check_parameters(estimator: Any) -> None:
 
 def _check_approximation(estimator: Any) -> None:
     """Raise a ValueError where there is no such approximation of the kernel."""
-    if callable(estimator.kernel) or estimator.kernel == "precomputed":
-        words = f"{_one_of(tuple(KERNELS))} with approximation={estimator.approximation!r}"
+    possible = kernel_class(estimator.kernel).approximations
+    if not possible:
+        names = tuple(name for name, kernel in KERNELS.items() if kernel.approximations)
+        words = f"{_one_of(names)} with approximation={estimator.approximation!r}"
         raise _wrong(estimator, "kernel", words)
-    if estimator.approximation == "rbf_sampler" and estimator.kernel != "rbf":
-        words = f"'nystroem' or None with kernel={estimator.kernel!r}"
+    if estimator.approximation not in possible:
+        names = tuple(repr(name) for name in possible)
+        words = f"{', '.join(names)} or None with kernel={estimator.kernel!r}"
         raise _wrong(estimator, "approximation", words)
 
 
@@ -119,7 +122,7 @@ def _check_primal(estimator: Any) -> None:
     """Raise a ValueError where there is no explicit ``w`` to work on."""
     if estimator.solver not in ("auto", "primal"):
         raise _wrong(estimator, "solver", "'auto' or 'primal', as there is no dual problem")
-    if estimator.kernel != "linear" and estimator.approximation is None:
+    if not kernel_class(estimator.kernel).explicit and estimator.approximation is None:
         why = "with solver='primal'" if estimator.formulation.convex else "as there is no dual"
         words = f"'linear' {why}; for another kernel set approximation='nystroem'"
         raise _wrong(estimator, "kernel", words)

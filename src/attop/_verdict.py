@@ -112,7 +112,7 @@ def is_indefinite(gram: Gram, rows: NDArray[np.intp]) -> bool:
     rows = np.union1d(_spread(rows, half), _spread(np.arange(gram.n_samples), half))
     K = gram.block(rows, rows)
     # Entries stored in single precision may be off by its rounding.
-    stored_in = gram.X.dtype if kernel.name == "precomputed" else np.float64
+    stored_in = gram.X.dtype if kernel.precomputed else np.float64
     tolerance = max(1e-8, len(rows) * np.finfo(stored_in).eps) * float(np.max(np.abs(K)))
     if np.max(np.abs(K - K.T)) > tolerance:
         return True

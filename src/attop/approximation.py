@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.utils import gen_batches
 
-from attop.kernels.functions import Kernel
+from attop.kernels.base import Kernel
 
 #: The approximations by name.
 APPROXIMATIONS = ("nystroem", "rbf_sampler")
@@ -25,7 +25,7 @@ def make_feature_map(
     Parameters
     ----------
     approximation : {"nystroem", "rbf_sampler"}
-        Features of kernel values with sampled samples, for any kernel with a name; or random
+        Features of kernel values with sampled samples, for any kernel that is a class; or random
         Fourier features, for "rbf".
     kernel : Kernel
         The kernel.
@@ -34,16 +34,7 @@ def make_feature_map(
     random_state : int, RandomState or None
         Draws the samples or the frequencies.
     """
-    if approximation == "rbf_sampler":
-        return RBFSampler(gamma=kernel.gamma, n_components=n_components, random_state=random_state)
-    return Nystroem(
-        kernel=kernel.name,
-        gamma=kernel.gamma,
-        degree=kernel.degree,
-        coef0=kernel.coef0,
-        n_components=n_components,
-        random_state=random_state,
-    )
+    return kernel.feature_map(approximation, n_components, random_state)
 
 
 def transform(feature_map: Nystroem | RBFSampler, X) -> NDArray[np.floating]:

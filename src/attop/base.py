@@ -13,6 +13,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from attop import _validation as checks
+from attop._kernel_parameters import KernelParametersMixin
 from attop._labels import TopScoreMixin
 from attop._model import model_of
 from attop._replica import replica
@@ -20,7 +21,7 @@ from attop._scores import kernel_expansion, linear_weights, rounding_of_scores
 from attop._verdict import final_status, warn_of_status, warn_of_zero
 from attop.approximation import FEATURE_ROWS, make_feature_map, transform
 from attop.formulations import Formulation
-from attop.kernels.functions import Gram, Kernel, as_float64
+from attop.kernels.functions import Gram, Kernel, Linear, as_float64, kernel_class, make_kernel
 from attop.problem import Problem
 from attop.solvers import get_solver
 from attop.solvers.solution import Solution, Status
@@ -29,7 +30,7 @@ from attop.solvers.solution import Solution, Status
 # A dataclass only for its __init__: the common parameters are written once, and each
 # subclass adds its own in front.  Equality and repr are scikit-learn's.
 @dataclass(eq=False, repr=False)
-class AtTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
+class AtTopClassifier(TopScoreMixin, KernelParametersMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers at the top; use one of its subclasses.
 
     Finds the ``w`` that minimises ::
@@ -45,9 +46,9 @@ class AtTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         regularisation ``lambda``, and ``np.inf`` for a hard margin.
     surrogate : {"hinge", "quadratic_hinge"}, default="hinge"
         Surrogate ``l`` of the 0/1 loss.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, \
-default="rbf"
-        Kernel, as in `sklearn.svm.SVC`.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"}, callable or \
+Kernel, default="rbf"
+        Kernel, as in `sklearn.svm.SVC`, or an object of `attop.kernels` with its own parameters.
     gamma : {"scale", "auto"} or float, default="scale"
         Parameter of the kernel; "scale" is ``1 / (n_features X.var())``, "auto" is
         ``1 / n_features``.
@@ -210,9 +211,9 @@ default="rbf"
             parts = gen_batches(X.shape[0], FEATURE_ROWS)
             features = (as_float64(self.feature_map_.transform(X[part])) for part in parts)
             return np.concatenate([part @ self.coef_[0] for part in features]) - self.threshold_
-        if self._fitted_kernel.name == "linear":
+        if self._fitted_kernel.explicit:
             return as_float64(X) @ self.coef_[0] - self.threshold_
-        if self._fitted_kernel.name == "precomputed":
+        if self._fitted_kernel.precomputed:
             return as_float64(X[:, self.support_]) @ self.dual_coef_[0] - self.threshold_
         entries = self._fitted_kernel.onto(self.support_vectors_)
         scores = kernel_expansion(
@@ -227,7 +228,7 @@ default="rbf"
         """X as it is used, and which samples are positive; sets the classes."""
         X, y = self._check_samples(X, y)
         checks.check_magnitude(X)
-        if self.kernel == "precomputed":
+        if kernel_class(self.kernel).precomputed:
             checks.check_square(X)
         self.classes_ = checks.check_two_classes(y)
         self.pos_label_ = checks.check_pos_label(self, self.classes_)
@@ -240,7 +241,7 @@ default="rbf"
             X,
             y,
             reset=reset,
-            accept_sparse="csr" if self._takes_sparse() else False,
+            accept_sparse="csr" if kernel_class(self.kernel).takes_sparse else False,
             dtype=[np.float64, np.float32],
             order="C",
         )
@@ -248,12 +249,9 @@ default="rbf"
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = self._takes_sparse()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = kernel_class(self.kernel).takes_sparse
+        tags.input_tags.pairwise = kernel_class(self.kernel).precomputed
         return tags
-
-    def _takes_sparse(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel in checks.SPARSE_KERNELS
 
     def _problem(self, positive: NDArray[np.bool_]) -> Problem:
         """The dual problem of the formulation on these samples."""
@@ -263,7 +261,7 @@ default="rbf"
     def _kernel(self, X) -> Kernel:
         """The kernel function with its parameters as numbers."""
         gamma = checks.gamma_value(self.gamma, X)
-        return Kernel(self.kernel, gamma, float(self.degree), float(self.coef0))
+        return make_kernel(self.kernel, gamma, float(self.degree), float(self.coef0))
 
     def _gram(self, X) -> Gram:
         """The kernel matrix of the training samples, or of their features."""
@@ -276,7 +274,7 @@ default="rbf"
             n_components = min(n_components, X.shape[0])
         feature_map = make_feature_map(self.approximation, kernel, n_components, self._seed)
         self.feature_map_ = feature_map.fit(X)
-        return Gram(Kernel("linear"), transform(self.feature_map_, X))
+        return Gram(Linear(), transform(self.feature_map_, X))
 
     @property
     def _seed(self) -> Any:
@@ -314,11 +312,11 @@ default="rbf"
         self.dual_coef_ = coefficients[np.newaxis]
         self._fitted_kernel = gram.kernel
         self.__dict__.pop("coef_", None)  # of an earlier fit with the linear kernel
-        if gram.kernel.name == "precomputed":
+        if gram.kernel.precomputed:
             self.support_vectors_ = np.empty((0, 0), dtype=gram.X.dtype)
         else:
             self.support_vectors_ = gram.X[self.support_]
-        if gram.kernel.name == "linear":
+        if gram.kernel.explicit:
             w = linear_weights(gram.X, self.support_, self.dual_coef_[0])
             self.coef_ = w[np.newaxis]
         certificate = solution.certificate

@@ -80,14 +80,14 @@ def solve_all(
     """History of each solver on one formulation."""
     from attop.datasets import load_ionosphere
     from attop.formulations import FORMULATIONS
-    from attop.kernels.functions import Gram, Kernel
+    from attop.kernels.functions import Gram, Linear
     from attop.solvers import exact, pairwise, primal
 
     X, y = load_ionosphere(return_X_y=True)
     positive = y == 1
     C = 1.0 / (lam * positive.sum())
     problem = FORMULATIONS[formulation].problem(positive, C, "hinge", **parameters)
-    gram = Gram(Kernel("linear"), X)
+    gram = Gram(Linear(), X)
     options: dict[str, Any] = {"tol": 1e-6, "random_state": seed}
     # The first call of a process loads or compiles the solvers, which is not to be timed.
     exact.solve(problem, gram, max_iter=1, **options)

@@ -21,7 +21,7 @@ from attop.experiments.expansion import Fit, Group, digest
 from attop.experiments.kernels import SplitKernel
 from attop.experiments.methods import CLASSIFIERS, SVM, build
 from attop.experiments.store import Record, Store
-from attop.kernels.functions import Gram, Kernel
+from attop.kernels.functions import Gram, Linear, kernel_class
 from attop.model_selection._scoring import Decided, scorer_of
 from attop.model_selection._shared import SharedFits
 from attop.model_selection._starts import walking_order
@@ -94,7 +94,7 @@ def _prepare(group: Group) -> Workplace:
     parts = split(group.dataset, group.seed)
     X_score = _stack(parts.X_valid, parts.X_test)
     fit = group.fits[0]
-    if fit.kernel["name"] == "linear":  # whose models are cheap to apply
+    if kernel_class(fit.kernel["name"]).explicit:  # whose models are cheap to apply
         return Workplace(parts, None, X_score)
     prototype = build("TopPush", {}, fit.kernel, fit.solver)
     n_bytes = int(prototype.cache_size * 2**20)
@@ -134,7 +134,7 @@ def _fit_sharing(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitte
             yield fit, error
     if not ready:
         return
-    kernel = Kernel("linear") if place.kernel is None else place.kernel.kernel
+    kernel = Linear() if place.kernel is None else place.kernel.kernel
     gram = Gram(kernel, X_train)
     tol, cache_size = ready[0][1].tol, ready[0][1].cache_size
     with SharedFits(gram, tol, cache_size) as shared:

@@ -19,7 +19,9 @@ class SplitKernel:
     """Kernel values between training samples, and between them and those to be scored.
 
     Each is remembered where it fits into the budget; otherwise there is none, and
-    whoever needs it computes what it needs.
+    whoever needs it computes what it needs.  This is no `attop.kernels.columns.ColumnStore`: the
+    one matrix is wanted as a whole, by classifiers that know nothing of ours, and the other is
+    not square.
 
     Parameters
     ----------

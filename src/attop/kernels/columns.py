@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from attop._threads import Pool, n_threads
 from attop.kernels import compiled
+from attop.kernels.blocks import parts
 from attop.kernels.errors import EntryErrors
-from attop.kernels.sources import ColumnSource, parts
+from attop.kernels.sources import ColumnSource
 
 
 class Workers:
@@ -60,12 +61,14 @@ class ColumnStore:
     source : ColumnSource
         Where columns come from.
     n_bytes : int
-        Budget.  At least 64 columns, and some kilobytes, are kept whatever it says.
+        Budget.  At least `least` columns, and some megabytes, are kept whatever it says.
     workers : Workers
         Threads for the passes over columns.
     part_of : (ColumnStore, ndarray), optional
         The store of a larger matrix and the rows of which this one is the part: columns
         known there are copied rather than computed.
+    least : int
+        As many columns as are used together.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class ColumnStore:
         n_bytes: int,
         workers: Workers,
         part_of: tuple[ColumnStore, NDArray[np.intp]] | None = None,
+        least: int = 64,
     ) -> None:
         n = source.n_samples
         self.column_bytes = max(1, n * source.dtype.itemsize)
@@ -89,7 +93,7 @@ class ColumnStore:
         #: Relative error of a column's entries, and bounds on their errors where they are known.
         self.precision = float(np.finfo(source.dtype).eps)
         self.errors: EntryErrors | None = source.errors
-        self.capacity = min(n, max(64, wanted))
+        self.capacity = min(n, max(least, wanted))
         # Pages of this buffer cost memory only once they are written to.
         self.buffer = np.empty((self.capacity, n), dtype=source.dtype)
         self._scratch = np.empty((0, n), dtype=source.dtype)
@@ -151,6 +155,15 @@ class ColumnStore:
         for part in parts(missing, self._step):
             self._compute(part)
         return self.slot_of_row[rows]
+
+    def column(self, row: int) -> NDArray[Any]:
+        """One column, valid until there is no room left for it beside those asked for later."""
+        slot = self.slot_of_row[row]
+        if slot < 0:
+            return self.buffer[self.fetch(np.array([row]))[0]]
+        self._clock += 1
+        self._last_use[slot] = self._clock
+        return self.buffer[slot]
 
     def prepare(self, rows: NDArray[np.intp]) -> None:
         """Fetch the columns `rows` at once, which is faster than one by one, if they all fit."""

@@ -19,6 +19,19 @@ from numpy.typing import NDArray
 _SUMMATION = 1e-13
 
 
+class EntryRounding(NamedTuple):
+    """Bounds on the rounding of kernel entries that are computed in float64.
+
+    Attributes
+    ----------
+    relative, absolute : float
+        The entry of x and y is off by at most ``absolute + relative * sqrt(k(x, x) k(y, y))``.
+    """
+
+    relative: float
+    absolute: float = 0.0
+
+
 class EntryErrors(NamedTuple):
     """Bounds on the errors of stored kernel entries.
 

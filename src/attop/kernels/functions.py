@@ -1,196 +1,386 @@
-"""Kernel functions in float64: what a model means, what predict and the certificate use.
-
-The solver computes its columns elsewhere (`attop.kernels.columns`), in single
-precision and fused; here accuracy and plain reading come first.
-"""
+"""The kernels: each a class with its parameters and traits, and all of them by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn import config_context
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics import pairwise
-from sklearn.utils import gen_batches, gen_even_slices
 
-from attop._threads import map_in_threads, n_threads
+from attop._words import suggestion
+from attop.kernels.base import PRODUCTS, Entries, Kernel
+from attop.kernels.blocks import BLOCK, as_float64
+from attop.kernels.errors import EntryRounding
+from attop.kernels.extended import Long, exponentials, inner_products
 from attop.kernels.gaussian import (
     Points,
     centre,
+    gaussian_accuracy,
     gaussian_entries,
     gaussian_kernel,
     gaussian_onto,
 )
+from attop.kernels.gram import Gram
 
-#: Rows and columns of blocks that are summed up; in float64 they fit the caches of most machines.
-BLOCK = 768
-#: So many features of samples are converted to float64 at once.
-_CONVERTED = 2**25
-#: Entries that are computed in one call, and multiplications for them, so that an interrupt is
-#: seen in between; those of the Laplacian kernel are not a product of matrices.
-_ENTRIES, _PRODUCTS, _DISTANCES = 2**23, 2**32, 2**27
+if TYPE_CHECKING:
+    from attop.kernels.columns import Workers
+    from attop.kernels.sources import ColumnSource
 
-#: Name of each kernel, its function and the parameters it takes.
-KERNELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "linear": (pairwise.linear_kernel, ()),
-    "rbf": (gaussian_kernel, ("gamma",)),
-    "poly": (pairwise.polynomial_kernel, ("gamma", "degree", "coef0")),
-    "sigmoid": (pairwise.sigmoid_kernel, ("gamma", "coef0")),
-    "laplacian": (pairwise.laplacian_kernel, ("gamma",)),
-}
+__all__ = [
+    "BLOCK",
+    "KERNELS",
+    "FunctionKernel",
+    "Gaussian",
+    "Gram",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Polynomial",
+    "Precomputed",
+    "Sigmoid",
+    "as_float64",
+    "kernel_class",
+    "make_kernel",
+]
+
+
+class _OfScikitLearn(Kernel):
+    """A kernel that scikit-learn has by the same name and with the same parameters."""
+
+    def feature_map(self, approximation: str, n_components: int, random_state: Any) -> Any:
+        """Scikit-learn's own features of kernel values with sampled samples."""
+        return Nystroem(
+            kernel=self.name,
+            **self.get_params(),
+            n_components=n_components,
+            random_state=random_state,
+        )
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """A kernel function with its parameters fixed.
+class Linear(_OfScikitLearn):
+    r""":math:`k(x, y) = \langle x, y \rangle`."""
+
+    name = "linear"
+    takes_sparse = True
+    explicit = True
+    definite = True
+    batch = PRODUCTS
+    roundings = 1.0
+
+    def values(self, X: Any, Y: Any) -> Any:
+        """Kernel values of the rows of `X` against the rows of `Y`."""
+        return pairwise.linear_kernel(X, Y)
+
+    def extended(self, X: Any, Y: Any) -> tuple[Long, NDArray[np.float64]]:
+        """The same in extended precision, with their sizes."""
+        return inner_products(X, Y)
+
+
+@dataclass(frozen=True)
+class Gaussian(_OfScikitLearn):
+    r""":math:`k(x, y) = e^{-\gamma \lVert x - y \rVert^2}`.
+
+    Its distances come from products of matrices, whose rounding grows with the norms of the
+    samples: see `attop.kernels.gaussian`.
 
     Parameters
     ----------
-    name : str or callable
-        A key of `KERNELS`, ``"precomputed"``, or a function of two arrays of samples
-        that returns the matrix of kernel values.
-    gamma, degree, coef0 : float
-        Parameters of the named kernels.
+    gamma : float, default=1.0
+        Inverse of the squared width, positive.
     """
 
-    name: str | Callable[..., Any]
+    gamma: float = 1.0
+
+    name = "rbf"
+    takes_sparse = True
+    definite = True
+    approximations = ("nystroem", "rbf_sampler")
+    batch = PRODUCTS
+
+    def __post_init__(self) -> None:
+        _check(self, "gamma", lambda value: 0.0 < value < np.inf, "in (0, inf)")
+
+    def values(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        """Kernel values of the rows of `X` against the rows of `Y`."""
+        return gaussian_kernel(X, Y, self.gamma)
+
+    def onto(self, Y: Any) -> Callable[[Any, slice], NDArray[np.float64]]:
+        """A function of some `X` and a slice of `Y` that gives their kernel values."""
+        return gaussian_onto(Y, self.gamma)
+
+    def within(self, Y: Any) -> Callable[[slice, slice], NDArray[np.float64]]:
+        """The same for two slices of `Y`."""
+        points = Points.of(Y, None if sp.issparse(Y) else centre(Y))
+        return lambda one, other: gaussian_entries(points[one], points[other], self.gamma)
+
+    def diagonal(self, X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """One for every sample."""
+        return np.ones(len(rows))
+
+    def rounding(self, X: Any, rows: NDArray[np.intp]) -> EntryRounding:
+        """How far entries may be off: as the distances are, whatever the entry."""
+        return EntryRounding(0.0, gaussian_accuracy(X, rows, self.gamma))
+
+    def extended(self, X: Any, Y: Any) -> tuple[Long, NDArray[np.float64]]:
+        """Kernel values in extended precision, by the differences of the features."""
+        return exponentials(X, Y, self.gamma, np.square)
+
+    def source(self, gram: Gram, dtype: np.dtype, workers: Workers) -> ColumnSource:
+        """Columns by one matrix product and one compiled pass over its result."""
+        from attop.kernels.sources import GaussianSource  # whose compiled functions load slowly
+
+        return GaussianSource.of(gram.X, self.gamma, dtype, workers)
+
+    def feature_map(self, approximation: str, n_components: int, random_state: Any) -> Any:
+        """Features of kernel values with sampled samples, or random Fourier features."""
+        if approximation == "rbf_sampler":
+            return RBFSampler(
+                gamma=self.gamma, n_components=n_components, random_state=random_state
+            )
+        return super().feature_map(approximation, n_components, random_state)
+
+
+@dataclass(frozen=True)
+class Laplacian(_OfScikitLearn):
+    r""":math:`k(x, y) = e^{-\gamma \lVert x - y \rVert_1}`.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Inverse of the width, positive.
+    """
+
+    gamma: float = 1.0
+
+    name = "laplacian"
+    definite = True
+
+    def __post_init__(self) -> None:
+        _check(self, "gamma", lambda value: 0.0 < value < np.inf, "in (0, inf)")
+
+    def values(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        """Kernel values of the rows of `X` against the rows of `Y`."""
+        return pairwise.laplacian_kernel(X, Y, gamma=self.gamma)
+
+    def diagonal(self, X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """One for every sample."""
+        return np.ones(len(rows))
+
+    def extended(self, X: Any, Y: Any) -> tuple[Long, NDArray[np.float64]]:
+        """Kernel values in extended precision, and their sizes."""
+        return exponentials(X, Y, self.gamma, np.abs)
+
+
+@dataclass(frozen=True)
+class Polynomial(_OfScikitLearn):
+    r""":math:`k(x, y) = (\gamma \langle x, y \rangle + c)^p`.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Factor of the inner product, positive.
+    degree : float, default=3
+        The power :math:`p`, not negative.
+    coef0 : float, default=0.0
+        The constant :math:`c`.
+    """
+
     gamma: float = 1.0
     degree: float = 3
     coef0: float = 0.0
 
-    @property
-    def threads(self) -> int:
-        """Threads that may call it at once; functions of users are called one at a time."""
-        return 1 if callable(self.name) else n_threads()
+    name = "poly"
+    takes_sparse = True
+    batch = PRODUCTS
+
+    def __post_init__(self) -> None:
+        _check(self, "gamma", lambda value: 0.0 < value < np.inf, "in (0, inf)")
+        _check(self, "degree", lambda value: 0.0 <= value < np.inf, "in [0, inf)")
+        _check(self, "coef0", np.isfinite, "a finite number")
 
     @property
     def definite(self) -> bool:
-        """Whether it is known to be positive semi-definite."""
-        if self.name == "poly":
-            return float(self.degree).is_integer() and self.coef0 >= 0.0
-        return self.name in ("linear", "rbf", "laplacian")
+        """Whether it is a sum of products of inner products, with no negative term."""
+        return float(self.degree).is_integer() and self.coef0 >= 0.0
 
-    def __call__(self, X, Y) -> NDArray[np.float64]:
-        """Kernel values of the rows of `X` against the rows of `Y`, in float64."""
-        X, Y = as_float64(X), as_float64(Y)
-        if callable(self.name):
-            values = np.asarray(self.name(X, Y), dtype=np.float64)
-            if values.shape != (X.shape[0], Y.shape[0]):
-                raise ValueError(
-                    "The 'kernel' function must return an array of shape "
-                    f"{(X.shape[0], Y.shape[0])}. Got {values.shape} instead."
-                )
-            return values
-        n, m = X.shape[0], Y.shape[0]
-        work = _DISTANCES if self.name == "laplacian" else _PRODUCTS
-        width = max(1, X.nnz // max(1, n)) if sp.issparse(X) else X.shape[1]
-        step = max(1, min(_ENTRIES, work // width) // max(1, m))
-        with config_context(assume_finite=True):  # checked when it came in
-            if n <= step:
-                return self._values(X, Y)
-            values = np.empty((n, m))
-            for part in gen_batches(n, step):
-                values[part] = self._values(X[part], Y)
-        return values
+    @property
+    def roundings(self) -> float:
+        """A power multiplies the relative rounding of its base."""
+        return max(1.0, float(self.degree))
 
-    def onto(self, Y) -> Callable[[Any, slice], NDArray[np.float64]]:
-        """A function of some `X` and a slice of `Y` that gives their kernel values.
+    def values(self, X: Any, Y: Any) -> Any:
+        """Kernel values of the rows of `X` against the rows of `Y`."""
+        return pairwise.polynomial_kernel(
+            X, Y, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
 
-        What has to be done with `Y` is done once.
-        """
-        if self.name == "rbf":
-            return gaussian_onto(Y, self.gamma)
-        converted = as_float64(Y)
-        return lambda X, part: self(X, converted[part])
+    def extended(self, X: Any, Y: Any) -> tuple[Long, NDArray[np.float64]]:
+        """The same in extended precision, with their sizes."""
+        inner, size = inner_products(X, Y, self.gamma, self.coef0)
+        return inner**self.degree, size**self.degree
 
-    def within(self, Y) -> Callable[[slice, slice], NDArray[np.float64]]:
-        """The same for two slices of `Y`."""
-        if self.name == "rbf":
-            points = Points.of(Y, None if sp.issparse(Y) else centre(Y))
-            return lambda one, other: gaussian_entries(points[one], points[other], self.gamma)
-        converted = as_float64(Y)
-        return lambda one, other: self(converted[one], converted[other])
-
-    def _values(self, X, Y) -> NDArray[np.float64]:
-        """The same of a named kernel in one call."""
-        assert isinstance(self.name, str)
-        function, names = KERNELS[self.name]
-        values = function(X, Y, **{name: getattr(self, name) for name in names})
-        return values.toarray() if sp.issparse(values) else values
+    def extended_roundings(self, n_features: int) -> float:
+        """Roundings that such an entry takes, in any order of summation."""
+        return self.roundings * super().extended_roundings(n_features)
 
 
 @dataclass(frozen=True)
-class Gram:
-    """The kernel matrix of the training samples, entry by entry on demand.
+class Sigmoid(_OfScikitLearn):
+    r""":math:`k(x, y) = \tanh(\gamma \langle x, y \rangle + c)`, which is not definite.
 
     Parameters
     ----------
-    kernel : Kernel
-        The kernel function.
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Training samples; the kernel matrix itself for a precomputed kernel.
+    gamma : float, default=1.0
+        Factor of the inner product, positive.
+    coef0 : float, default=0.0
+        The constant :math:`c`.
     """
 
-    kernel: Kernel
-    X: Any
+    gamma: float = 1.0
+    coef0: float = 0.0
 
-    @property
-    def n_samples(self) -> int:
-        """Order of the matrix."""
-        return self.X.shape[0]
+    name = "sigmoid"
+    takes_sparse = True
+    batch = PRODUCTS
 
-    def block(self, rows, columns) -> NDArray[np.float64]:
-        """The entries at `rows` x `columns`, in float64."""
-        if self.kernel.name == "precomputed":
-            return np.asarray(self.X[np.ix_(rows, columns)], dtype=np.float64)
-        return self.kernel(self.X[rows], self.X[columns])
+    def __post_init__(self) -> None:
+        _check(self, "gamma", lambda value: 0.0 < value < np.inf, "in (0, inf)")
+        _check(self, "coef0", np.isfinite, "a finite number")
 
-    def _convertible(self, rows) -> bool:
-        """Whether the samples at `rows` are few enough to be converted to float64 at once."""
-        return self.kernel.name != "precomputed" and len(rows) * self.X.shape[1] <= _CONVERTED
+    def values(self, X: Any, Y: Any) -> Any:
+        """Kernel values of the rows of `X` against the rows of `Y`."""
+        return pairwise.sigmoid_kernel(X, Y, gamma=self.gamma, coef0=self.coef0)
 
-    def against(self, columns) -> Callable[..., NDArray[np.float64]]:
-        """A function of rows and a slice of `columns` that gives the entries there."""
-        if not self._convertible(columns):
-            return lambda rows, part: self.block(rows, columns[part])
-        entries = self.kernel.onto(self.X[columns])
-        return lambda rows, part: entries(self.X[rows], part)
-
-    def among(self, rows, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``sum_v coefficients_v k(row_i, row_v)`` for each row, each entry computed once.
-
-        Coefficients of shape (n_rows, m) give as many sums for each row.
-        """
-        entries_of = self._entries_among(rows)
-
-        def sums_of(parts: tuple[slice, slice]):
-            one, other = parts
-            entries = entries_of(one, other)
-            return entries @ coefficients[other], entries.T @ coefficients[one]
-
-        sums = np.zeros(coefficients.shape)
-        if len(rows) == 0:
-            return sums
-        sides = list(gen_even_slices(len(rows), -(-len(rows) // BLOCK)))
-        pairs = [(one, other) for i, one in enumerate(sides) for other in sides[i:]]
-        found = map_in_threads(sums_of, pairs, self.kernel.threads)
-        for (one, other), (of_one, of_other) in zip(pairs, found, strict=True):
-            sums[one] += of_one
-            if other != one:
-                sums[other] += of_other
-        return sums
-
-    def _entries_among(self, rows) -> Callable[[slice, slice], NDArray[np.float64]]:
-        """A function of two slices of `rows` that gives the entries there."""
-        if not self._convertible(rows):
-            return lambda one, other: self.block(rows[one], rows[other])
-        return self.kernel.within(self.X[rows])
+    def extended(self, X: Any, Y: Any) -> tuple[Long, NDArray[np.float64]]:
+        """The same in extended precision, with their sizes."""
+        inner, size = inner_products(X, Y, self.gamma, self.coef0)
+        return np.tanh(inner), size + 1.0
 
 
-def as_float64(X):
-    """`X` in float64, without a copy where it already is."""
-    return X.astype(np.float64, copy=False)
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The training samples are the kernel matrix: entries are read, not computed."""
+
+    name = "precomputed"
+    precomputed = True
+    approximations = ()
+
+    def values(self, X: Any, Y: Any) -> Any:
+        """There is no function of two samples."""
+        raise ValueError("A precomputed kernel has no values of samples: they are the entries.")
+
+    def block(self, X: Any, rows, columns) -> NDArray[np.float64]:
+        """The entries of the kernel matrix `X` at `rows` x `columns`."""
+        return np.asarray(X[np.ix_(rows, columns)], dtype=np.float64)
+
+    def diagonal(self, X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The entries of its diagonal at `rows`."""
+        return np.diagonal(X)[rows].astype(np.float64)
+
+    def rounding(self, X: Any, rows: NDArray[np.intp]) -> EntryRounding:
+        """Entries are what they are; their products with coefficients round once."""
+        return EntryRounding(2.0**-53)
+
+    def extended_block(self, X: Any, rows, columns) -> tuple[Entries, NDArray[np.float64]]:
+        """The entries at `rows` x `columns`, which define the problem, and their sizes."""
+        entries = self.block(X, rows, columns)
+        return entries, np.abs(entries)
+
+    def extended_roundings(self, n_features: int) -> float:
+        """Roundings of an entry, which is not a sum over features."""
+        return super().extended_roundings(0)
+
+
+@dataclass(frozen=True)
+class FunctionKernel(Kernel):
+    """A function of a user's, of which nothing is known.
+
+    Parameters
+    ----------
+    function : callable
+        Takes two arrays of samples and returns the matrix of their kernel values.
+    """
+
+    function: Callable[..., Any]
+
+    name = "callable"
+    approximations = ()
+    threads = 1  # it need not bear more
+
+    def values(self, X: Any, Y: Any) -> Any:
+        """What the function returns."""
+        return self.function(X, Y)
+
+    def __call__(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        """The same in float64, by one call."""
+        return self._checked(as_float64(X), as_float64(Y))
+
+
+#: The kernels by name.
+KERNELS: dict[str, type[Kernel]] = {
+    "linear": Linear,
+    "rbf": Gaussian,
+    "poly": Polynomial,
+    "sigmoid": Sigmoid,
+    "laplacian": Laplacian,
+    "precomputed": Precomputed,
+}
+
+
+def make_kernel(
+    kernel: str | Callable[..., Any] | Kernel,
+    gamma: float = 1.0,
+    degree: float = 3,
+    coef0: float = 0.0,
+) -> Kernel:
+    """The kernel of a name, of a function, or as it is.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel
+        A key of `KERNELS`, a function of two arrays of samples, or a kernel.
+    gamma, degree, coef0 : float
+        Parameters of a kernel with a name; it takes those that it has.
+
+    Returns
+    -------
+    Kernel
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not isinstance(kernel, str):
+        return FunctionKernel(kernel)
+    if kernel not in KERNELS:
+        raise ValueError(f"There is no kernel {kernel!r}. {suggestion(kernel, KERNELS)}")
+    given = {"gamma": gamma, "degree": degree, "coef0": coef0}
+    own = [field.name for field in fields(KERNELS[kernel])]
+    return KERNELS[kernel](**{name: given[name] for name in own if name in given})
+
+
+def kernel_class(kernel: Any) -> type[Kernel]:
+    """The class that has the traits of a kernel as `make_kernel` takes it.
+
+    It is `Kernel` itself, which promises nothing, for what is no kernel at all.
+    """
+    if isinstance(kernel, Kernel):
+        return type(kernel)
+    if isinstance(kernel, str):
+        return KERNELS.get(kernel, Kernel)
+    return FunctionKernel if callable(kernel) else Kernel
+
+
+def _check(kernel: Kernel, name: str, holds: Callable[[Any], Any], words: str) -> None:
+    """Raise a ValueError that says what the parameter called `name` must be, unless it is."""
+    value = getattr(kernel, name)
+    if not (isinstance(value, Real) and holds(value)):
+        raise ValueError(
+            f"The {name!r} parameter of {type(kernel).__name__} must be {words}. "
+            f"Got {value!r} instead."
+        )

@@ -25,6 +25,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+from sklearn.utils import gen_batches
+
+from attop.kernels.blocks import BLOCK, as_float64
 
 #: An inner product of d features in BLAS errs by at most so many times ``sqrt(d) u |x| |x'|``.
 PRODUCT_ROUNDING = 4.0
@@ -122,6 +125,31 @@ def gaussian_entries(X: Points, Y: Points, gamma: float) -> NDArray[np.float64]:
         _by_differences(X.original, Y.original, far_X, far_Y, values)
     values *= -gamma
     return np.exp(values, out=values)
+
+
+def gaussian_accuracy(X: Any, rows: NDArray[np.intp], gamma: float) -> float:
+    """How far float64 entries with the samples at `rows` may be off."""
+    if len(rows) == 0:
+        return 0.0
+    rounding = gamma * distance_rounding(X.shape[1], np.float64)
+    largest = float(np.max(norms_from(middle_of(X, rows), X, rows) ** 2))
+    return 2.0**-51 + min(ACCURACY, 2.0 * rounding * largest)
+
+
+def middle_of(X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
+    """The centre of the first of `rows`; none of sparse samples, which it would make dense."""
+    return None if sp.issparse(X) else centre(X[rows[:BLOCK]])
+
+
+def norms_from(
+    middle: NDArray[np.float64] | None, X: Any, rows: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Norms of the samples at `rows`, from `middle` if there is one, in bounded memory."""
+    if len(rows) == 0:
+        return np.empty(0)
+    parts = (as_float64(X[rows[part]]) for part in gen_batches(len(rows), BLOCK))
+    squares = [squared_norms(some if middle is None else some - middle) for some in parts]
+    return np.sqrt(np.concatenate(squares))
 
 
 def centre(X: NDArray[Any]) -> NDArray[np.float64]:

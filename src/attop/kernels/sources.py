@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from attop.kernels import compiled, gaussian
+from attop.kernels.blocks import as_float64, parts
 from attop.kernels.errors import EntryErrors
-from attop.kernels.functions import Gram, as_float64
+from attop.kernels.gram import Gram
 
 if TYPE_CHECKING:
     from attop.kernels.columns import Workers
@@ -97,6 +98,14 @@ class GaussianSource:
         self._is_far[self.far] = True
         self.errors = self._bounds(norms, rounding)
 
+    @classmethod
+    def of(cls, X: Any, gamma: float, dtype: np.dtype, workers: Workers) -> GaussianSource:
+        """The source for samples `X`, in float64 where too many are far out for `dtype`."""
+        source = cls(Samples.prepare(X, dtype, workers), gamma, X)
+        if dtype == np.float32 and len(source.far) > _MANY_FAR * source.n_samples:
+            return cls(Samples.prepare(X, np.dtype(np.float64), workers), gamma, X)
+        return source
+
     def _bounds(self, norms: NDArray[np.float64], rounding: float) -> EntryErrors:
         """The bounds of `attop.kernels.gaussian` for the entries computed here."""
         # Beyond twice the border, entries with samples that are not far vanish.
@@ -165,39 +174,56 @@ class _Rows:
 
 
 class GramSource:
-    """Any other kernel: blocks of the float64 kernel function, rounded for storage."""
+    """Any other kernel: blocks of the float64 kernel function, rounded for storage.
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel matrix.
+    dtype : dtype
+        Precision of the columns.
+    rows : ndarray of intp, optional
+        The rows that the matrix is restricted to.
+    prepare : bool
+        Whether to make all samples ready once, for columns that are computed one by one.  That
+        takes memory: blocks of columns do without.
+    """
 
     shift = 0.0
 
-    def __init__(self, gram: Gram, dtype: np.dtype, rows: NDArray[np.intp] | None = None) -> None:
+    def __init__(
+        self,
+        gram: Gram,
+        dtype: np.dtype,
+        rows: NDArray[np.intp] | None = None,
+        prepare: bool = False,
+    ) -> None:
         self.gram, self.dtype, self.definite = gram, dtype, gram.kernel.definite
         self._all = np.arange(gram.n_samples) if rows is None else rows
         self.n_samples, self.work = len(self._all), float(gram.X.shape[1])
-        if gram.kernel.name == "precomputed":
-            self.diagonal = np.diagonal(gram.X)[self._all].astype(np.float64)
-        else:
-            self.diagonal = np.concatenate(
-                [np.diagonal(gram.block(part, part)) for part in parts(self._all, 64)]
-            )
+        self._columns = gram.against_all() if prepare and rows is None else self._unprepared
+        self.diagonal = gram.diagonal(self._all)
         self.errors = self._bounds()
 
     def _bounds(self) -> EntryErrors | None:
         """Rounding relative to the entries, which a definite kernel's diagonal bounds."""
-        if self.gram.kernel.name == "precomputed" and self.gram.X.dtype == self.dtype:
+        if self.gram.kernel.precomputed and self.gram.X.dtype == self.dtype:
             return EntryErrors(0.0, 0.0, np.zeros(self.n_samples))  # read as they are
         if not self.definite:
             return None
         # |k_ij| <= sqrt(k_ii k_jj) <= (k_ii + k_jj) / 2; in double precision twice, here and there.
-        degree = max(1.0, float(self.gram.kernel.degree))
-        rounding = 2.0 * degree * gaussian.distance_rounding(self.gram.X.shape[1], np.float64)
-        rounding += 0.5 * float(np.finfo(self.dtype).eps)
-        return EntryErrors(0.0, 0.5 * rounding, self.diagonal)
+        relative, absolute = self.gram.kernel.rounding(self.gram.X, self._all)
+        rounding = 2.0 * relative + 0.5 * float(np.finfo(self.dtype).eps)
+        return EntryErrors(2.0 * absolute, 0.5 * rounding, self.diagonal)
 
     def compute(self, rows, out, workers) -> None:
         """Write column ``rows[i]`` into ``out[i]``."""
         step = max(1, 2**24 // self.n_samples)
         for part in parts(np.arange(len(rows)), step):
-            out[part] = self.gram.block(self._all[rows[part]], self._all)
+            out[part] = self._columns(rows[part])
+
+    def _unprepared(self, rows) -> NDArray[np.float64]:
+        return self.gram.block(self._all[rows], self._all)
 
     def block(self, rows, columns, workers):
         """The entries at `rows` x `columns`."""
@@ -205,7 +231,7 @@ class GramSource:
 
     def subset(self, rows):
         """The source restricted to `rows`."""
-        if self.gram.kernel.name == "precomputed":
+        if self.gram.kernel.precomputed:
             return GramSource(self.gram, self.dtype, self._all[rows])
         return GramSource(Gram(self.gram.kernel, self.gram.X[rows]), self.dtype)
 
@@ -264,17 +290,9 @@ def _faster_dense(X) -> bool:
     return n * d * X.dtype.itemsize <= _SPARE and d * n <= _FASTER * X.nnz
 
 
-def column_source(gram: Gram, dtype, workers: Workers) -> ColumnSource:
+def column_source(gram: Gram, dtype: Any, workers: Workers) -> ColumnSource:
     """The fastest source of columns for a kernel, in `dtype` or, where that is no use, float64."""
-    dtype = np.dtype(dtype)
-    if gram.kernel.name != "rbf":
-        return GramSource(gram, dtype)
-    X, gamma = gram.X, gram.kernel.gamma
-    source = GaussianSource(Samples.prepare(X, dtype, workers), gamma, X)
-    if dtype == np.float32 and len(source.far) > _MANY_FAR * source.n_samples:
-        double = Samples.prepare(X, np.dtype(np.float64), workers)
-        return GaussianSource(double, gamma, X)
-    return source
+    return gram.kernel.source(gram, np.dtype(dtype), workers)
 
 
 def _varying_features(X: NDArray[Any], workers: Workers) -> NDArray[np.intp]:
@@ -284,8 +302,3 @@ def _varying_features(X: NDArray[Any], workers: Workers) -> NDArray[np.intp]:
     if len(constant):
         workers.over_rows(compiled.find_varying, len(X), X, constant, varies)
     return np.setdiff1d(np.arange(X.shape[1]), constant[~varies], assume_unique=True)
-
-
-def parts(array: NDArray[Any], step: int):
-    """Consecutive pieces of an array, at most so long each, and about equally."""
-    return np.array_split(array, -(-len(array) // step)) if len(array) else []

@@ -3,6 +3,10 @@
 Each fit ends with a certificate, which computes the kernel between its support vectors in
 double precision.  Along a path the support vectors are mostly those of the fit before, and
 so are these entries.
+
+The store of columns cannot keep them too: its columns are in single precision where there are
+many samples, may be those of the kernel less a constant, and as long as there are samples, while
+a certificate must not rest on the solver's entries and needs those of the support vectors alone.
 """
 
 from __future__ import annotations
@@ -115,7 +119,7 @@ class RememberingGram(Gram):
     @classmethod
     def of(cls, kernel: Kernel, X, n_bytes: int) -> Gram:
         """A kernel matrix with a memory, or without one where entries cost nothing."""
-        if kernel.name in ("linear", "precomputed"):
+        if kernel.explicit or kernel.precomputed:
             return Gram(kernel, X)
         unknown = np.full(X.shape[0], -1, dtype=np.intp)
         return cls(kernel, X, _Entries(unknown, unknown.copy()), n_bytes)

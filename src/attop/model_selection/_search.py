@@ -21,6 +21,7 @@ from attop._labels import TopScoreMixin, stated_pos_label
 from attop._replica import replica
 from attop._verdict import warn_of_status, warn_of_zero
 from attop.base import AtTopClassifier
+from attop.kernels.functions import kernel_class
 from attop.model_selection._folds import Candidate, Fold, FoldFit, Stores, Task
 from attop.model_selection._parameters import (
     LAMBDA,
@@ -230,7 +231,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def _read(self, X, y) -> tuple[AtTopClassifier, Any, NDArray[np.bool_]]:
         """Samples as the estimators take them, which are positive, and who has read them."""
         readers = [clone(estimator) for estimator in self._estimators()]
-        if len({reader.kernel == "precomputed" for reader in readers}) > 1:
+        if len({kernel_class(reader.kernel).precomputed for reader in readers}) > 1:
             raise ValueError("AtTopCV cannot mix kernel='precomputed' with other kernels.")
         for reader in readers:
             data, positive = reader._check_training_data(X, y)

@@ -41,7 +41,7 @@ class SharedFits:
         n_bytes = int(cache_size * 2**20)
         self.gram = RememberingGram.of(gram.kernel, gram.X, n_bytes // 6)
         # Loaded here: the compiled solver makes `import attop` slow.
-        self.columns = load("attop.solvers.exact").open_columns(gram, tol, n_bytes)
+        self.columns = load("attop.kernels.stores").open_columns(gram, tol, n_bytes)
         self._solved: list[Solved] = []
 
     def __enter__(self) -> Self:

@@ -10,6 +10,7 @@
   by `interior` with its `hessians`.
 """
 
-from attop.solvers.exact.driver import open_columns, solve
+from attop.kernels.stores import open_columns
+from attop.solvers.exact.driver import solve
 
 __all__ = ["open_columns", "solve"]

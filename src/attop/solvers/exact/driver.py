@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
-from attop.kernels.columns import ColumnStore, Workers
 from attop.kernels.errors import Tally
 from attop.kernels.functions import Gram
-from attop.kernels.linear import LinearStore
-from attop.kernels.sources import column_source
+from attop.kernels.stores import DOUBLE, open_columns
 from attop.objectives import Certificate
 from attop.problem import Problem
 from attop.solvers.exact import start as starts
@@ -24,14 +22,8 @@ from attop.solvers.limits import Limits
 from attop.solvers.solution import Solution, Status
 from attop.surrogates import refuse_unless_quadratic
 
-#: Up to so many samples the columns are kept in double precision.
-DOUBLE_UP_TO = 2048
-#: A tolerance below this needs columns in double precision.
-DOUBLE_BELOW = 1e-5
 #: A larger violation of the constraints, relative to them, is mended before the certificate.
 BALANCED = 1e-10
-#: Precision of such columns.
-DOUBLE = float(np.finfo(np.float64).eps)
 
 
 def solve(
@@ -141,19 +133,6 @@ def _solve(
         certificate=certificate,
         scores=None if solver.reach and solver.reach.doubt.any() else state.scores,
     )
-
-
-def open_columns(gram: Gram, tol: float = 1e-4, n_bytes: int = 2 * 10**9) -> Store:
-    """A store for the columns of `gram`, precise enough for fits to the tolerance `tol`.
-
-    To be closed by its `close` method, or used as a context manager.
-    """
-    if gram.kernel.name == "linear":
-        return LinearStore(gram.X, Workers())
-    double = gram.n_samples <= DOUBLE_UP_TO or tol < DOUBLE_BELOW
-    workers = Workers()
-    source = column_source(gram, np.float64 if double else np.float32, workers)
-    return ColumnStore(source, n_bytes, workers)
 
 
 def _certified(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,8 @@ from numba import njit
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from attop.kernels.functions import Gram, Kernel
+from attop.kernels.functions import Gram, Precomputed
+from attop.kernels.stores import open_entries
 from attop.solvers.limits import Limits
 from attop.solvers.pairwise.steps import Dual, Point, best_partner, move
 
@@ -53,28 +53,38 @@ class KernelColumns:
 
     Attributes
     ----------
+    matrix : ndarray or None
+        The whole matrix, if it was computed.
     rate : float
         Kernel entries per second, as the diagonal blocks were computed.
     """
 
     def __init__(self, gram: Gram, cache_bytes: int, limits: Limits):
-        self.n_samples = gram.n_samples
-        self.n_computed = 0
+        self.gram, self.n_samples = gram, gram.n_samples
         self.matrix: NDArray[np.float64] | None = None
-        rows = np.arange(self.n_samples)
+        self._rows = rows = np.arange(self.n_samples)
         blocks = [rows[i : i + _BLOCK] for i in range(0, self.n_samples, _BLOCK)]
         began = time.perf_counter()
         self.diagonal = np.concatenate([np.diagonal(gram.block(part, part)) for part in blocks])
         entries = sum(len(part) ** 2 for part in blocks)
         self.rate = entries / max(time.perf_counter() - began, 1e-6)
+        self._store = open_entries(gram, cache_bytes)
         if 8 * self.n_samples**2 <= cache_bytes and not limits.out_of_time(self.seconds()):
-            self.matrix = _whole(gram, limits)
-        if self.matrix is not None:
-            self.n_computed = self.n_samples
-            gram = Gram(Kernel("precomputed"), self.matrix)
-        self.gram = gram
-        self._rows = rows
-        self._kept = lru_cache(max(2, cache_bytes // (8 * self.n_samples)))(self._compute)
+            self._compute_all(limits)
+
+    def _compute_all(self, limits: Limits) -> None:
+        """Compute the whole matrix, unless the time runs out before it is there."""
+        for part in gen_batches(self.n_samples, _BLOCK):
+            self._store.fetch(self._rows[part])
+            if limits.out_of_time():
+                return
+        self.matrix = self._store.buffer  # filled in the order of the rows
+        self.gram = Gram(Precomputed(), self.matrix)
+
+    @property
+    def n_computed(self) -> int:
+        """Columns computed so far."""
+        return self._store.n_computed
 
     def seconds(self, n_columns: int | None = None) -> float:
         """About how long so many columns, or all, will take."""
@@ -85,11 +95,7 @@ class KernelColumns:
     def __getitem__(self, row: int) -> Vector:
         if self.matrix is not None:
             return self.matrix[row]
-        return self._kept(row)
-
-    def _compute(self, row: int) -> Vector:
-        self.n_computed += 1
-        return self.gram.block(self._rows, np.array([row]))[:, 0].copy()
+        return self._store.column(row)
 
     def combination(self, coefficients: Vector) -> Vector:
         """Product of the matrix with a vector."""
@@ -150,17 +156,6 @@ class KernelColumns:
                 move(dual, point, k, partner, step, column, self[point.rows[partner]])
                 total += gain
         return partner, total, False
-
-
-def _whole(gram: Gram, limits: Limits) -> NDArray[np.float64] | None:
-    """The whole matrix, or None where the time runs out before it is there."""
-    rows = np.arange(gram.n_samples)
-    matrix = np.empty((gram.n_samples, gram.n_samples))
-    for part in gen_batches(gram.n_samples, _BLOCK):
-        matrix[part] = gram.block(rows[part], rows)
-        if limits.out_of_time():
-            return None
-    return matrix
 
 
 @njit(cache=True, nogil=True)

@@ -149,11 +149,11 @@ def _begin(
 
 def _check(problem: Problem, gram: Gram, method: str, check_every: int) -> None:
     """Raise a ValueError that names what the primal solver cannot do."""
-    if gram.kernel.name != "linear":
+    if not gram.kernel.explicit:
         raise ValueError(
             "The primal solver needs the linear kernel or explicit features: use "
             "kernel='linear', approximation='nystroem', or the exact solver. "
-            f"Got kernel={gram.kernel.name!r} instead."
+            f"Got kernel={gram.kernel!r} instead."
         )
     refuse_unless_quadratic(problem.surrogate, "primal")
     if type(problem.family).smooth_threshold is Family.smooth_threshold:
