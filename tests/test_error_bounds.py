@@ -22,8 +22,9 @@ from attop.kernels.linear import LinearStore
 from attop.kernels.sources import column_source
 from attop.objectives import certify, signed_coefficients
 from attop.solvers.exact import solve
-from attop.solvers.exact.rounds import Limits, Rounds
-from attop.solvers.exact.state import State
+from attop.solvers.exact.outer.loop import Limits, Loop
+from attop.solvers.exact.outer.state import State
+from attop.solvers.exact.scaling.bounded_scores import BoundedScores
 from fuzz import clouds
 
 CLOUDS = (
@@ -143,7 +144,8 @@ def state_after_rounds(X, positive, name, parameters, gamma, C=1.0, tol=1e-3):
     gram = Gram(Kernel("rbf", gamma=gamma), X)
     workers = Workers()
     store = ColumnStore(column_source(gram, np.float32, workers), 2**30, workers)
-    solver = Rounds(State(problem, store), Limits(-1, 20.0), 0, all_scores=False)
+    state = State(problem, store)
+    solver = Loop(state, Limits(-1, 20.0), 0, keeper=BoundedScores(state))
     if solver.begin(None, 0) is None:
         solver.run(tol)
     workers.close()
@@ -191,12 +193,11 @@ def test_interpolated_scores_are_within_their_proved_bounds(name, parameters, C)
     X[positive, :3] += 1.5
     X[rng.choice(5000, 4, replace=False), 5] = -9999.0
     solver, gram, problem = state_after_rounds(X, positive, name, parameters, 0.02, C)
-    assert solver.reach is not None
     point = solver.state.alpha, solver.state.beta
     seen = []
 
     def hint(exact):
-        seen.append(solver.bounds(exact))
+        seen.append(solver.keeper.bounds(exact))
         return seen[-1]
 
     hinted = certify(problem, gram, *point, hint=hint)

@@ -19,13 +19,14 @@ from attop.kernels import columns
 from attop.kernels.functions import Gram, Kernel
 from attop.objectives import certify
 from attop.problem import Problem
-from attop.solvers.exact import open_columns, reach, rounds, solve
-from attop.solvers.exact.block import Block, Group, Terms
-from attop.solvers.exact.parts import largest_of
-from attop.solvers.exact.reach import Reach
-from attop.solvers.exact.rounds import Rounds
-from attop.solvers.exact.state import State
-from attop.solvers.exact.tied import solve_tied
+from attop.solvers.exact import Tuning, open_columns, solve
+from attop.solvers.exact.outer.loop import Loop
+from attop.solvers.exact.outer.state import State
+from attop.solvers.exact.scaling.bounded_scores import BoundedScores
+from attop.solvers.exact.scaling.parts import largest_of
+from attop.solvers.exact.subproblem.block import Block, Group, Terms
+from attop.solvers.exact.subproblem.tied import solve_tied
+from attop.solvers.limits import Limits
 from attop.solvers.solution import Status
 from conftest import kernel_matrix, two_clouds
 from oracle import solve_dual
@@ -202,57 +203,47 @@ def sparse_case(name: str, kernel: str, surrogate: str, **parameters):
     return problem, Gram(Kernel(kernel, gamma=0.1), X.astype(np.float32))
 
 
-@pytest.fixture
-def follows(monkeypatch):
-    """The parts that the whole followed."""
-    follow, seen = Rounds._follow, []
-    monkeypatch.setattr(
-        Rounds, "_follow", lambda self, *part: (seen.append(part[0]), follow(self, *part))
-    )
-    return seen
+AT_ONCE = Tuning(parts_from=10**9)
 
 
 @pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
 @pytest.mark.parametrize(("name", "parameters"), EVERY)
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_solving_the_active_part_gives_the_optimum_of_the_whole(
-    name, parameters, surrogate, kernel, follows, monkeypatch
+    name, parameters, surrogate, kernel
 ):
     problem, gram = sparse_case(name, kernel, surrogate, **parameters)
     by_parts = solve(problem, gram, tol=1e-5, random_state=0)
     assert by_parts.status is Status.CONVERGED
-    n_followed = len(follows)
-    monkeypatch.setattr(rounds, "PARTS_FROM", 10**9)
-    at_once = solve(problem, gram, tol=1e-5, random_state=0)
+    at_once = solve(problem, gram, tol=1e-5, random_state=0, tuning=AT_ONCE)
     assert by_parts.certificate.dual == pytest.approx(at_once.certificate.dual, rel=2e-5)
-    assert len(follows) == n_followed
+    assert at_once.stats.get("parts", 0) == 0
     if (name, surrogate) == ("TopPush", "hinge"):
-        assert n_followed > 0
+        assert by_parts.stats["parts"] > 0
         if kernel == "rbf":  # the other has few support vectors in any case
             assert by_parts.stats["columns"] < 0.8 * at_once.stats["columns"]
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize(("name", "parameters"), HARD)
-def test_a_hard_margin_is_found_by_parts_too(name, parameters, kernel, follows, monkeypatch):
+def test_a_hard_margin_is_found_by_parts_too(name, parameters, kernel):
     X, positive = two_clouds(200, 4800, 5, 8.0, seed=7)
     problem = FORMULATIONS[name].problem(positive, np.inf, "hinge", **parameters)
     gram = Gram(Kernel(kernel, gamma=0.02), X)
     by_parts = solve(problem, gram, tol=1e-5, random_state=0)
     assert by_parts.status is Status.CONVERGED
-    monkeypatch.setattr(rounds, "PARTS_FROM", 10**9)
-    at_once = solve(problem, gram, tol=1e-5, random_state=0)
+    at_once = solve(problem, gram, tol=1e-5, random_state=0, tuning=AT_ONCE)
     assert by_parts.certificate.dual == pytest.approx(at_once.certificate.dual, rel=2e-5)
     if name == "TopPush":
-        assert follows
+        assert by_parts.stats["parts"] > 0
 
 
 @pytest.mark.parametrize(("name", "parameters"), HARD[:2])
-def test_parts_share_a_small_budget_with_the_whole(name, parameters, follows):
+def test_parts_share_a_small_budget_with_the_whole(name, parameters):
     problem, gram = sparse_case(name, "rbf", "hinge", **parameters)
     plenty = solve(problem, gram, random_state=0)
     scarce = solve(problem, gram, random_state=0, cache_bytes=100 * 5000 * 4)
-    assert follows
+    assert scarce.stats["parts"] > 0
     assert scarce.status is Status.CONVERGED
     assert scarce.certificate.dual == pytest.approx(plenty.certificate.dual, rel=2e-4)
 
@@ -294,25 +285,41 @@ def smooth_case(name: str, surrogate: str, **parameters):
     return problem, Gram(Kernel("rbf", gamma=0.2 / 30), X.astype(np.float32))
 
 
-def within_reach(problem, gram, monkeypatch):
-    """The solution with a reference of any size, what found it, and where that went."""
-    monkeypatch.setattr(reach, "FEWER", 1)
-    follow, reaches, points = Reach.follow, [], []
+class Observed(BoundedScores):
+    """Remembers where it went."""
 
-    def observed(self, part, small):
-        follow(self, part, small)
-        reaches.append(self)
-        points.append((self.state.coefficients(), self.state.scores.copy(), self.doubt.copy()))
+    def __init__(self, state):
+        super().__init__(state)
+        self.points = []
 
-    monkeypatch.setattr(Reach, "follow", observed)
-    return solve(problem, gram, random_state=0), reaches[0], points
+    def follow(self, part, small):
+        super().follow(part, small)
+        state = self.state
+        self.points.append((state.coefficients(), state.scores.copy(), self.doubt.copy()))
+
+
+#: A reference of any size will do.
+ANY_REFERENCE = Tuning(fewer=1)
+
+
+def kept_by_bounds(problem, gram):
+    """The keeper of the scores of a fit, after it."""
+    with open_columns(gram) as store:
+        keeper = Observed(State(problem, store, ANY_REFERENCE))
+        loop = Loop(keeper.state, Limits(-1, None), 0, keeper=keeper)
+        assert loop.begin(None, 0) is None
+        assert loop.run(5e-5) is Status.CONVERGED
+        yield keeper
 
 
 @pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
 @pytest.mark.parametrize(("name", "parameters"), SMOOTH)
-def test_scores_out_of_reach_are_within_their_bounds(name, parameters, surrogate, monkeypatch):
+def test_scores_out_of_reach_are_within_their_bounds(name, parameters, surrogate):
     problem, gram = smooth_case(name, surrogate, **parameters)
-    solution, _, points = within_reach(problem, gram, monkeypatch)
+    solution = solve(problem, gram, random_state=0, tuning=ANY_REFERENCE)
+    (keeper,) = kept_by_bounds(problem, gram)
+    points = keeper.points
+    assert points
     assert solution.status is Status.CONVERGED
     exact = certify(problem, gram, solution.alpha, solution.beta)
     assert solution.certificate.gap == pytest.approx(exact.gap, abs=1e-9)
@@ -327,9 +334,13 @@ def test_scores_out_of_reach_are_within_their_bounds(name, parameters, surrogate
     assert solution.stats["columns"] < 0.8 * solution.stats["support"]
 
 
-def test_what_is_known_of_a_sample_agrees_with_its_columns(monkeypatch):
+def test_what_is_known_of_a_sample_agrees_with_its_columns():
     problem, gram = smooth_case("TauFPL", "hinge", tau=0.03)
-    _, found, _ = within_reach(problem, gram, monkeypatch)
+    for found in kept_by_bounds(problem, gram):  # while its columns are open
+        check_what_is_known(found, gram)
+
+
+def check_what_is_known(found, gram):
     state, some = found.state, np.arange(0, gram.n_samples, 7)
     found.know(some)
     kernel = gram.block(some, np.arange(gram.n_samples)) - 1.0
@@ -347,15 +358,12 @@ def test_what_is_known_of_a_sample_agrees_with_its_columns(monkeypatch):
 @pytest.mark.parametrize("C", [0.01, 100.0, np.inf])
 @pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
 @pytest.mark.parametrize(("name", "parameters"), EVERY)
-def test_large_blocks_of_low_rank_give_the_same_optimum(
-    name, parameters, surrogate, C, monkeypatch
-):
+def test_large_blocks_of_low_rank_give_the_same_optimum(name, parameters, surrogate, C):
     X, positive = two_clouds(120, 1400, 4, 6.0 if np.isinf(C) else 1.0, seed=3)
     problem = FORMULATIONS[name].problem(positive, C, surrogate, **parameters)
     gram = Gram(Kernel("linear"), X)
     large = solve(problem, gram, tol=1e-7, random_state=0)
-    monkeypatch.setattr(rounds, "large_block", lambda state: 0)
-    small = solve(problem, gram, tol=1e-7, random_state=0)
+    small = solve(problem, gram, tol=1e-7, random_state=0, tuning=Tuning(large_numbers=0))
     assert large.status is small.status
     if small.status is Status.CONVERGED:
         assert large.certificate.dual == pytest.approx(small.certificate.dual, rel=1e-6)
@@ -430,7 +438,7 @@ def test_a_limit_keeps_the_point_and_a_later_fit_goes_on_from_it():
 def test_a_second_process_finds_the_compiled_code_on_disk():
     script = (
         "import numpy as np; from attop import TopPush, TopPushK, PatMatNP\n"
-        "from attop.solvers.exact import pairs, tied, norm\n"
+        "from attop.solvers.exact.subproblem import pairs, tied, norm\n"
         "X = np.random.default_rng(0).normal(size=(40, 2)); y = X[:, 0] > 0.3\n"
         "TopPush(random_state=0).fit(X, y); TopPushK(3, random_state=0).fit(X, y)\n"
         "PatMatNP(0.2, surrogate='quadratic_hinge', random_state=0).fit(X, y)\n"
@@ -465,14 +473,21 @@ def test_moves_end_where_the_worst_kind_has_no_room():
     assert violation == pytest.approx(1.0)
 
 
-def test_pair_moves_take_over_where_large_blocks_creep(monkeypatch):
-    X, positive = two_clouds(120, 1400, 4, 1.0, seed=3)
-    problem = FORMULATIONS["TauFPL"].problem(positive, 1.0, "hinge", tau=0.05)
+class Creeping(State):
+    """A state whose large blocks hardly get anywhere."""
 
-    def creep(self, chosen, gap):
+    def solve_large_block(self, chosen, gap):
         self.solve_block(chosen[:: len(chosen) // 6], 0.0)
 
-    monkeypatch.setattr(State, "solve_large_block", creep)
-    solution = solve(problem, Gram(Kernel("linear"), X), tol=1e-4, random_state=0)
-    assert solution.certificate.certifies(1e-4)
-    assert solution.n_iter <= 50
+
+def test_pair_moves_take_over_where_large_blocks_creep():
+    X, positive = two_clouds(120, 1400, 4, 1.0, seed=3)
+    problem = FORMULATIONS["TauFPL"].problem(positive, 1.0, "hinge", tau=0.05)
+    gram = Gram(Kernel("linear"), X)
+    with open_columns(gram) as store:
+        state, limits = Creeping(problem, store), Limits(-1, None)
+        loop = Loop(state, limits, 0)
+        assert loop.begin(None, 0) is None
+        assert loop.run(5e-5) is Status.CONVERGED
+        assert certify(problem, gram, state.alpha, state.beta).certifies(1e-4)
+    assert limits.rounds <= 50

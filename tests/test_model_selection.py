@@ -20,7 +20,7 @@ from attop.model_selection import fit_path
 from attop.model_selection._starts import Solved, nearest, start_from, walking_order
 from attop.objectives import infeasibility
 from attop.solvers.exact import solve
-from attop.solvers.exact.start import feasible
+from attop.solvers.exact.scaling.start import feasible
 from attop.solvers.solution import Status
 from conftest import CASES, PARAMETERS, two_clouds
 

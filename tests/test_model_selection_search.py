@@ -312,7 +312,7 @@ def test_an_interrupt_inside_the_solver_ends_the_search(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("attop.solvers.exact.rounds.choose", interrupted)
+    monkeypatch.setattr("attop.solvers.exact.outer.loop.choose", interrupted)
     search = AtTopCV(PAIR[1], {"C": [1.0]}, cv=FOLDS)
     with pytest.raises(KeyboardInterrupt):
         search.fit(X, Y)

@@ -7,7 +7,6 @@ from sklearn.base import clone
 
 from attop import AtTopClassifier, Grill, TauFPL, TopPush
 from attop._verdict import advice
-from attop.solvers.exact import rounds
 from attop.solvers.solution import Status
 from conftest import two_clouds
 
@@ -62,9 +61,8 @@ def test_without_a_seed_the_same_samples_give_the_same_model(estimator):
     assert_array_equal(scores[0], scores[2])
 
 
-def test_without_a_seed_a_subsample_is_the_same(monkeypatch):
-    monkeypatch.setattr(rounds, "PARTS_FROM", 200)
-    samples, positive = two_clouds(150, 250, distance=1.0, seed=5)
+def test_without_a_seed_a_subsample_is_the_same():
+    samples, positive = two_clouds(1500, 3500, distance=4.0, seed=5)
     models = []
     for seed in (0, 1):
         np.random.seed(seed)  # noqa: NPY002

@@ -33,7 +33,7 @@ SOLVERS: dict[str, str] = {
 #: Arguments that the library itself gives to solvers: no options for users.
 _GIVEN = {
     *("problem", "gram", "tol", "max_iter", "max_time", "cache_bytes"),
-    *("start", "random_state", "verbose", "columns"),
+    *("start", "random_state", "verbose", "columns", "tuning"),
 }
 #: The solver that ``"auto"`` stands for.
 DEFAULT_SOLVER = "exact"

@@ -262,7 +262,7 @@ def _initial_point(
     start is a point of few variables, which is as good as any without steps.
     """
     if limits.out_of_time(2.0 * columns.seconds()):
-        from attop.solvers.exact.start import small
+        from attop.solvers.exact.scaling.start import small
 
         return small(problem, 0)
     if start is None:

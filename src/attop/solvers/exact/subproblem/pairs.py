@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from attop.solvers.exact.block import (
+from attop.solvers.exact.subproblem.block import (
     AT_CAP,
     FAST,
     best_falling,

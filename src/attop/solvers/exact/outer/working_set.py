@@ -7,19 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.solvers.exact.state import State
-
-#: Variables chosen for their violation.
-VIOLATORS = 512
-#: Of these, at first at most so many whose columns must be computed; bounds of that number.
-NEW_COLUMNS, LEAST_NEW, MOST_NEW = 256, 96, 512
-#: Blocks of low rank have so many variables, or more where more are free, as long as their
-#: features take no more numbers and their products no more operations than this.
-LARGE, NUMBERS, OPERATIONS = 16384, 2**23, 2e9
-#: With few features smaller blocks do.
-PER_FEATURE = 800
-#: Free variables with a column at hand that join; without them rounds multiply.
-FREE = 2048
+from attop.solvers.exact.outer.state import State
+from attop.solvers.exact.tuning import Tuning
 
 
 class Kind(NamedTuple):
@@ -61,7 +50,7 @@ class Kind(NamedTuple):
 def choose(
     state: State,
     previous: NDArray[np.intp],
-    new_columns: int = NEW_COLUMNS,
+    new_columns: int,
     creeping: bool = False,
 ) -> tuple[NDArray[np.intp], float]:
     """The variables of the next block, in order, and the largest violation over all variables.
@@ -81,16 +70,16 @@ def choose(
     # Two variables of a sample share a column: the bound counts only if columns do not all fit.
     everything_fits = state.store.capacity >= state.store.n_samples
     limit = len(state.rows) if everything_fits else state.store.capacity
-    kinds = _kinds(state)
+    kinds, tuning = _kinds(state), state.tuning
     violation = _violation(state, kinds)
-    if len(state.rows) <= min(1024, limit):
+    if len(state.rows) <= min(tuning.whole_up_to, limit):
         return np.arange(len(state.rows)), violation
-    quota = min(VIOLATORS, limit // 2)
+    quota = min(tuning.violators, limit // 2)
     chosen = _violators(state, kinds, quota, min(new_columns, quota))
     stay = previous[state.value[previous] > 0.0][: quota // 2]
     known = np.concatenate([_blockers(state, quota // 8), _free(state, kinds), stay])
     if creeping:
-        known = np.concatenate([known, _nearest(kinds, FREE)])
+        known = np.concatenate([known, _nearest(kinds, tuning.free)])
     known = known[state.store.cached(state.rows[known])]
     merged = np.concatenate([chosen, known])
     _, first = np.unique(merged, return_index=True)
@@ -102,11 +91,12 @@ def large_block(state: State) -> int:
     rank = state.store.rank
     if rank is None:
         return 0
-    most = int(min(NUMBERS / rank, OPERATIONS / rank**2))
-    if most < 4 * rank or most <= VIOLATORS:
+    tuning = state.tuning
+    most = int(min(tuning.large_numbers / rank, tuning.large_operations / rank**2))
+    if most < 4 * rank or most <= tuning.violators:
         return 0
     n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in _kinds(state))
-    return min(max(min(LARGE, PER_FEATURE * rank), 2 * n_free), most, len(state.rows))
+    return min(max(min(tuning.large, tuning.per_feature * rank), 2 * n_free), most, len(state.rows))
 
 
 def choose_large(state: State, size: int) -> NDArray[np.intp]:
@@ -124,12 +114,12 @@ def _nearest(kinds: tuple[Kind, Kind], count: int) -> NDArray[np.intp]:
     return _largest(-np.concatenate(slack), count)
 
 
-def adapted(new_columns: int, useful: float) -> int:
+def adapted(new_columns: int, useful: float, tuning: Tuning) -> int:
     """How many new columns to allow next, when the share `useful` of the last was of use."""
     if useful > 0.9:
-        return min(2 * new_columns, MOST_NEW)
+        return min(2 * new_columns, tuning.most_new)
     if useful < 0.6:
-        return max(new_columns // 2, LEAST_NEW)
+        return max(new_columns // 2, tuning.least_new)
     return new_columns
 
 
@@ -211,7 +201,7 @@ def _free(state: State, kinds: tuple[Kind, Kind]) -> NDArray[np.intp]:
         free = free[state.store.cached(state.rows[kind.first + free])]
         which.append(kind.first + free)
         distance.append(np.abs(kind.rates[free] - kind.level))
-    return np.concatenate(which)[_largest(np.concatenate(distance), FREE)]
+    return np.concatenate(which)[_largest(np.concatenate(distance), state.tuning.free)]
 
 
 def _largest(values: NDArray[np.float64], count: int) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from attop import objectives
 from attop._threads import n_threads
 from attop.kernels.functions import Gram
 from attop.problem import Problem
-from attop.solvers.exact.state import State
+from attop.solvers.exact.outer.state import State
 
 #: Samples of the block by which the time of a kernel entry is measured.
 _TRIED = 256

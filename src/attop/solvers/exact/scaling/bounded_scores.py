@@ -25,11 +25,13 @@ from attop._scores import Scores
 from attop.kernels.columns import ColumnStore
 from attop.kernels.errors import Tally
 from attop.kernels.sources import GaussianSource
+from attop.objectives import Certificate
 from attop.problem import Problem
-from attop.solvers.exact import parts
-from attop.solvers.exact import start as starts
-from attop.solvers.exact.anchor import (
-    Anchor,
+from attop.solvers.exact.outer.state import State
+from attop.solvers.exact.scaling import parts
+from attop.solvers.exact.scaling import start as starts
+from attop.solvers.exact.scaling.column_sums import (
+    ColumnSum,
     Difference,
     Rest,
     Stage,
@@ -37,7 +39,8 @@ from attop.solvers.exact.anchor import (
     beyond_rounding,
     nonzero,
 )
-from attop.solvers.exact.reference import (
+from attop.solvers.exact.scaling.keepers import take_over
+from attop.solvers.exact.scaling.reference import (
     RIDGE,
     TRIANGLE,
     gaussian_source,
@@ -47,29 +50,9 @@ from attop.solvers.exact.reference import (
     spread_of_all,
     squares,
 )
-from attop.solvers.exact.state import State
-
-#: Sizes of the reference that are considered: multiples of the first up to the second.
-STEP, LARGEST = 64, 1024
-#: Columns that may do to begin with.
-AT_HAND = 256
-#: Largest error of the scores to begin with, where fewer columns give them.
-NEARLY = 0.2
-#: Samples on which a reference is tried before it is used for all.
-TRIED = 384
-#: A pass over a kernel entry takes as long as the product of so many features.
-PASS = 80
-#: Computing all columns is preferred unless something else costs less than this share of it.
-WORTHWHILE = 0.8
-#: Entries of single samples take so many times as long as those of columns.
-SCATTERED = 1.2
-#: A reference must have so many times fewer samples than there are columns to compute.
-FEWER = 4
-#: With a larger share of all samples in doubt another reference is looked for.
-MANY = 1 / 4
 
 
-class Reach:
+class BoundedScores:
     """Lets a state follow its parts, with exact scores wherever they can matter.
 
     Parameters
@@ -91,11 +74,11 @@ class Reach:
 
     def __init__(self, state: State) -> None:
         assert isinstance(state.store, ColumnStore)
-        self.state, self.store = state, state.store
+        self.state, self.store, self.tuning = state, state.store, state.tuning
         self.errors = gaussian_source(self.store).errors
         n = self.store.n_samples
         # Members of the group move with the cap together: their columns are summed once.
-        self.group, self.others = Anchor(self.store), Anchor(self.store)
+        self.group, self.others = ColumnSum(self.store), ColumnSum(self.store)
         self.kinds = np.zeros((2, n), dtype=bool)
         self.kinds[0, state.problem.competitors] = self.kinds[1, state.problem.positives] = True
         self.known = np.ones(n, dtype=bool)
@@ -139,17 +122,17 @@ class Reach:
         assert isinstance(store, ColumnStore)
         support = np.flatnonzero(coefficients)
         order = np.argsort(-np.abs(coefficients[support]), kind="stable")
-        rows = support[order[:AT_HAND]]
+        rows = support[order[: self.tuning.at_hand]]
         if len(support) > len(rows):
             basis = orthonormal(store, rows)
             weights = basis.T @ (basis @ small.scores[rows])
             # Tried on samples of the top, where it matters, and on some of all.
-            top = np.argsort(-small.scores)[: 2 * TRIED]
-            others = np.union1d(self._rng.choice(store.n_samples, 2 * TRIED), top)
+            top = np.argsort(-small.scores)[: 2 * self.tuning.tried]
+            others = np.union1d(self._rng.choice(store.n_samples, 2 * self.tuning.tried), top)
             constant = store.source.shift * np.sum(weights)
             (values,) = store.product_at(others, rows, weights[np.newaxis])
             error = small.scores[others] - constant - values
-            if np.max(np.abs(error)) <= NEARLY:
+            if np.max(np.abs(error)) <= self.tuning.near_enough:
                 scores = np.full(self.store.n_samples, constant)
                 self.store.add_product(part.rows[rows], weights, scores)
                 return scores
@@ -202,8 +185,18 @@ class Reach:
             self.state.group_tally = self.group.tally
             self.known[:] = True
 
-    def correct(self) -> None:
-        """Take over scores of the state that are better than sums of columns."""
+    @property
+    def knows_all(self) -> bool:
+        """Whether no score is in doubt."""
+        return not self.doubt.any()
+
+    def balance(self) -> None:
+        """Nothing: the sums behind the scores would not follow, and these entries are small."""
+
+    def correct(self, certificate: Certificate) -> None:
+        """Take over the exact scores of a certificate."""
+        self.settle()
+        take_over(self.state, certificate)
         self._approach(keep=np.ones(len(self.known), dtype=bool))
         self.others.sums += self.state.scores - self._sums()
         self.others.tally = self.state.tally + self.group.tally * self._cap
@@ -282,7 +275,7 @@ class Reach:
         doubt[self.known] = 0.0
         scores = np.where(self.known, self.state.scores, estimate)
         doubtful = (near.distance(self.kinds, scores) <= doubt) & ~self.known
-        if not at_any_price and np.count_nonzero(doubtful) > MANY * len(scores):
+        if not at_any_price and np.count_nonzero(doubtful) > self.tuning.many * len(scores):
             return False
         self.state.scores[:], self.doubt[:] = scores, doubt
         self.stages.append(Stage(difference.rows, difference.weights, coordinates))
@@ -298,17 +291,19 @@ class Reach:
     def _refer(self, difference: Difference, near: Borders) -> bool:
         """Choose the reference that makes following cheapest; False if all columns are cheaper."""
         candidates = self._candidates(difference)
-        sizes = np.arange(STEP, len(candidates) + 1, STEP)
+        sizes = np.arange(
+            self.tuning.reference_step, len(candidates) + 1, self.tuning.reference_step
+        )
         uncached = np.cumsum(~self.store.cached(candidates))[sizes - 1]
-        cost = uncached + TRIANGLE * sizes**2 / (self.store.source.work + PASS)
-        worthwhile = WORTHWHILE * len(difference.rows)
-        few = min(len(difference.rows) // FEWER, self.store.capacity)
+        cost = uncached + TRIANGLE * sizes**2 / (self.store.source.work + self.tuning.pass_cost)
+        worthwhile = self.tuning.worthwhile * len(difference.rows)
+        few = min(len(difference.rows) // self.tuning.fewer, self.store.capacity)
         affordable = (cost < worthwhile) & (sizes <= few)
         sizes, cost = sizes[affordable], cost[affordable]
         if len(sizes) == 0:
             return False
         doubtful = self._tried(candidates[: sizes[-1]], sizes, difference, near)
-        cost += SCATTERED * doubtful * len(difference.rows)
+        cost += self.tuning.scattered_cost * doubtful * len(difference.rows)
         cheapest = np.argmin(cost)
         if cost[cheapest] >= worthwhile:
             return False
@@ -321,14 +316,14 @@ class Reach:
         The first functions of the basis are those of the first candidates: one serves all sizes.
         """
         shift, unknown = self.store.source.shift, np.flatnonzero(~self.known)
-        some = np.unique(self._rng.choice(unknown, TRIED))
+        some = np.unique(self._rng.choice(unknown, self.tuning.tried))
         basis = orthonormal(self.store, candidates)
         features = basis @ (self.store.block(candidates, some).astype(np.float64) + shift)
         coordinates = basis @ difference.values[candidates]
         scores = self._sums()[some] - shift * np.sum(difference.weights)
         explained, shares = np.zeros(len(some)), np.empty(len(sizes))
         for i, size in enumerate(sizes):
-            new = slice(size - STEP, size)
+            new = slice(size - self.tuning.reference_step, size)
             scores += coordinates[new] @ features[new]
             explained += np.sum(features[new] ** 2, axis=0)
             left = difference.left(coordinates[:size])
@@ -341,7 +336,8 @@ class Reach:
         at_hand = np.flatnonzero(self.known & self.store.cached(np.arange(len(self.known))))
         order = np.argsort(-np.abs(self.state.coefficients()[at_hand]), kind="stable")
         others = np.argsort(-np.abs(difference.weights), kind="stable")
-        return np.concatenate([at_hand[order], difference.rows[others]])[:LARGEST]
+        candidates = np.concatenate([at_hand[order], difference.rows[others]])
+        return candidates[: self.tuning.reference_most]
 
     def _use(self, rows: NDArray[np.intp]) -> None:
         """Make `rows` the reference: fetch their columns, bound the interpolation everywhere."""

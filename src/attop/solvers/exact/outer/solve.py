@@ -9,21 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
-from attop.kernels.errors import Tally
 from attop.kernels.functions import Gram
 from attop.kernels.stores import DOUBLE, open_columns
 from attop.objectives import Certificate
 from attop.problem import Problem
-from attop.solvers.exact import start as starts
-from attop.solvers.exact.forecast import Forecast
-from attop.solvers.exact.rounds import Rounds
-from attop.solvers.exact.state import State, Store
+from attop.solvers.exact.outer.loop import Loop
+from attop.solvers.exact.outer.state import State, Store
+from attop.solvers.exact.scaling.bounded_scores import BoundedScores
+from attop.solvers.exact.scaling.forecast import Forecast
+from attop.solvers.exact.scaling.keepers import FullScores
+from attop.solvers.exact.tuning import DEFAULT, Tuning
 from attop.solvers.limits import Limits
 from attop.solvers.solution import Solution, Status
 from attop.surrogates import refuse_unless_quadratic
-
-#: A larger violation of the constraints, relative to them, is mended before the certificate.
-BALANCED = 1e-10
 
 
 def solve(
@@ -38,6 +36,7 @@ def solve(
     random_state=None,
     verbose: int = 0,
     columns: Store | None = None,
+    tuning: Tuning = DEFAULT,
 ) -> Solution:
     """Solve the dual to a certified relative gap of `tol`.
 
@@ -64,6 +63,8 @@ def solve(
     columns : ColumnStore, optional
         Columns of `gram` made by `open_columns`, to use and to add to: several fits on the
         same samples share them.  `cache_bytes` is theirs then.
+    tuning : Tuning
+        Numbers that decide how long it takes.
 
     Returns
     -------
@@ -71,7 +72,13 @@ def solve(
     """
     refuse_unless_quadratic(problem.surrogate, "exact")
     limits = Limits(max_iter, max_time)
-    options = {"tol": tol, "limits": limits, "random_state": random_state, "verbose": verbose}
+    options = {
+        "tol": tol,
+        "limits": limits,
+        "random_state": random_state,
+        "verbose": verbose,
+        "tuning": tuning,
+    }
     if columns is not None:
         solution = _solve(problem, gram, columns, start=start, all_scores=True, **options)
         precise = columns.precision <= DOUBLE
@@ -102,6 +109,7 @@ def _solve(
     start,
     random_state,
     verbose: int,
+    tuning: Tuning,
     all_scores: bool = False,
 ) -> Solution:
     """The same with the columns of a store.
@@ -109,16 +117,18 @@ def _solve(
     Only for several fits are all scores kept up to date: their stores keep columns anyway.
     """
     computed_before = store.n_computed
-    state = State(problem, store)
+    state = State(problem, store, tuning)
     forecast = None if limits.max_time is None else Forecast(problem, gram)
-    solver = Rounds(state, limits, verbose, all_scores=all_scores, forecast=forecast)
+    bounded = not all_scores and BoundedScores.applies_to(state)
+    keeper = BoundedScores(state) if bounded else FullScores(state)
+    solver = Loop(state, limits, verbose, keeper=keeper, forecast=forecast)
     # With a kernel that is not definite a point may run away, which is seen where it is judged.
     with nullcontext() if state.sure else np.errstate(over="ignore", invalid="ignore"):
         status = solver.begin(start, random_state)
         if status is None:
             status = solver.run(0.5 * tol)
         certificate, status = _certified(solver, gram, tol, status)
-    extra = 0.0 if solver.reach is None else solver.reach.n_entries / store.n_samples
+    extra = solver.keeper.n_entries / store.n_samples
     return Solution(
         alpha=state.alpha,  # which nobody else has
         beta=state.beta,
@@ -131,22 +141,16 @@ def _solve(
             "support": float(np.count_nonzero(state.value)),
         },
         certificate=certificate,
-        scores=None if solver.reach and solver.reach.doubt.any() else state.scores,
+        scores=state.scores if solver.keeper.knows_all else None,
     )
 
 
-def _certified(
-    solver: Rounds, gram: Gram, tol: float, status: Status
-) -> tuple[Certificate, Status]:
+def _certified(solver: Loop, gram: Gram, tol: float, status: Status) -> tuple[Certificate, Status]:
     """The certificate of the final point; rounds go on where it disagrees with the solver."""
-    state = solver.state
     for attempt in range(4):
         began = time.perf_counter()
         solver.active = None  # its columns make room for the scores
-        if solver.reach is None:  # else the sums behind the scores would not follow
-            if objectives.infeasibility(state.problem, state.alpha, state.beta) > BALANCED:
-                state.set(*starts.feasible(state.problem, state.alpha, state.beta))
-            state.balance()
+        solver.keeper.balance()
         certificate = _certificate(solver, gram, tol)
         solver.counts["seconds_certificate"] += time.perf_counter() - began
         wrong = status in (Status.UNBOUNDED, Status.NOT_PSD)
@@ -156,29 +160,13 @@ def _certified(
         if status not in (Status.CONVERGED, Status.STALLED) or hopeless:
             break
         # The rounding of the columns hid a violation: go on from the exact scores.
-        if solver.reach is not None:
-            solver.reach.settle()
-        _correct_scores(state, certificate)
-        if solver.reach is not None:
-            solver.reach.correct()
+        solver.keeper.correct(certificate)
         status = solver.run(0.5 * tol * 0.5**attempt)
     return certificate, Status.PRECISION if status == Status.CONVERGED else status
 
 
-def _certificate(solver: Rounds, gram: Gram, tol: float) -> Certificate:
+def _certificate(solver: Loop, gram: Gram, tol: float) -> Certificate:
     state = solver.state
     # With a linear kernel exact scores cost no more than a hint saves.
-    hint = None if state.store.errors is None else solver.bounds
+    hint = None if state.store.errors is None else solver.keeper.bounds
     return objectives.certify(state.problem, gram, state.alpha, state.beta, tol=tol, hint=hint)
-
-
-def _correct_scores(state: State, certificate: Certificate) -> None:
-    """Put the exact scores into the state; the others are corrected by their common shift."""
-    rows, errors = certificate.rows, state.store.errors
-    if len(rows) == 0:
-        return
-    offset = float(np.median(certificate.scores - state.scores[rows]))
-    state.scores += offset
-    state.scores[rows] = certificate.scores
-    if errors is not None:  # the shift is no better than the scores that tell it
-        state.tally += Tally(extra=float(np.max(errors.bounds(state.tally)[rows])))

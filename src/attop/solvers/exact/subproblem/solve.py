@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from attop.families.base import BetaTerms, Cap
-from attop.solvers.exact.block import Block, Group, Terms
-from attop.solvers.exact.interior import Kernels, interior_point
-from attop.solvers.exact.norm import solve_norm
-from attop.solvers.exact.pairs import solve_pairs
-from attop.solvers.exact.tied import solve_tied
+from attop.solvers.exact.subproblem.block import Block, Group, Terms
+from attop.solvers.exact.subproblem.interior import Kernels, interior_point
+from attop.solvers.exact.subproblem.norm import solve_norm
+from attop.solvers.exact.subproblem.pairs import solve_pairs
+from attop.solvers.exact.subproblem.tied import solve_tied
+from attop.solvers.exact.tuning import Tuning
 
-#: Pair moves and the interior-point method take turns at most so often.
-TURNS = 4
 #: Entries that the pair moves of one call may go through, some tens of milliseconds of them, and
 #: what the number of these moves is a multiple of: moves by turns go on as if in one call.
 CALL, EVEN = 2**23, 256
@@ -23,6 +22,7 @@ def solve_subproblem(
     betas: BetaTerms,
     norm2_outside: float,
     tolerance: float,
+    tuning: Tuning,
 ) -> tuple[Group, int, int]:
     """Maximise the dual over the block, in place.
 
@@ -36,6 +36,8 @@ def solve_subproblem(
         ``|beta|^2`` of the betas outside the block, where the norm has a price.
     tolerance : float
         Largest violation of optimality that may remain.
+    tuning : Tuning
+        How often pair moves and the interior-point method take turns.
 
     Returns
     -------
@@ -48,13 +50,13 @@ def solve_subproblem(
     budget = 200 + 4 * len(block.value) + len(block.value) ** 2 // 60
     total = turns = 0
     kernels = Kernels(block.kernel)
-    while turns < TURNS:
+    while turns < tuning.turns:
         group, steps = _pair_moves(block, group, terms, betas, norm2_outside, tolerance, budget)
         total += steps
         if steps < budget:
             break
         turns += 1
-        found = interior_point(block, kernels, group, terms, betas, norm2_outside)
+        found = interior_point(block, kernels, group, terms, betas, norm2_outside, tuning)
         if found is None:  # nor would more pair moves get far
             break
         group = found

@@ -1,6 +1,6 @@
 """What a point has in common with the columns at hand, and what it has beyond them.
 
-`attop.solvers.exact.reach` bounds the latter.
+`attop.solvers.exact.scaling.bounded_scores` bounds the latter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from attop.kernels.errors import Tally
 ROUNDING = 1e-13
 
 
-class Anchor:
+class ColumnSum:
     """A sum of columns at hand that comes near to a wanted one.
 
     Attributes

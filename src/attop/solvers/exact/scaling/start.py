@@ -14,16 +14,17 @@ from sklearn.utils import check_random_state
 from attop import objectives
 from attop.families.base import Cap
 from attop.problem import Problem
-from attop.solvers.exact.parts import SHARE, Part
-from attop.solvers.exact.state import State
+from attop.solvers.exact.outer.state import State
+from attop.solvers.exact.scaling.parts import Part
+from attop.solvers.exact.tuning import DEFAULT, Tuning
 
 Point = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-#: Variables of each class in a small start.
-FEW = 16
+#: A larger violation of the constraints, relative to them, is mended before the certificate.
+BALANCED = 1e-10
 
 
-def small(problem: Problem, random_state) -> Point:
+def small(problem: Problem, random_state, tuning: Tuning = DEFAULT) -> Point:
     """A feasible point with few variables: some positives against some competitors."""
     rng = check_random_state(random_state)
     p, m = len(problem.positives), len(problem.competitors)
@@ -33,18 +34,18 @@ def small(problem: Problem, random_state) -> Point:
         alpha[:] = problem.C * float(problem.surrogate.slope(0.0))
         beta[np.searchsorted(problem.competitors, problem.positives)] = alpha
         return alpha, beta
-    some = rng.permutation(p)[:FEW]
+    few = tuning.few
+    some = rng.permutation(p)[:few]
     alpha[some] = min(0.5 * min(problem.C, problem.alpha_max), 1.0)
     # Prices have to be earned: a few more betas than that earn them for sure.
-    least = max(
-        problem.family.least_betas(problem), FEW if problem.betas.linear == 0.0 else 4 * FEW
-    )
+    enough = few if problem.betas.linear == 0.0 else 4 * few
+    least = max(problem.family.least_betas(problem), enough)
     # Other rows than those of the alphas first: with all samples competing, the same row
     # on both sides cancels.
     order = rng.permutation(m)
     clash = np.isin(problem.competitors[order], problem.positives[some])
     order = order[np.argsort(clash, kind="stable")]
-    others = order[: min(m, max(least, FEW))]
+    others = order[: min(m, max(least, few))]
     beta[others] = np.sum(alpha) / len(others)
     return alpha, beta
 
@@ -93,9 +94,15 @@ def _share_under_cap(shares: NDArray[np.float64], cap: float) -> NDArray[np.floa
     return shares
 
 
-def worth_subsampling(problem: Problem) -> bool:
+def mend(state: State) -> None:
+    """Make a point feasible that rounding has taken out of the constraints."""
+    if objectives.infeasibility(state.problem, state.alpha, state.beta) > BALANCED:
+        state.set(*feasible(state.problem, state.alpha, state.beta))
+
+
+def worth_subsampling(problem: Problem, tuning: Tuning) -> bool:
     """Whether a subsample still has enough samples on both sides."""
-    enough = min(len(problem.positives), len(problem.competitors)) >= 8 * SHARE
+    enough = min(problem.n_positives, len(problem.competitors)) >= 8 * tuning.share
     return enough and not problem.family.zero_is_optimal(problem)
 
 

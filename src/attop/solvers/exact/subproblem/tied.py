@@ -4,7 +4,7 @@ Four kinds of moves: a pair of alphas, a pair of betas (both leave ``u`` alone),
 coupled move up or down: one alpha changes by ``D``, every member of the group by
 ``D / K`` together with the cap, and one beta below the cap takes the rest, the share
 ``(K - size) / K`` of ``D``.  A point without an improving move of these kinds is optimal on
-the block.  For ``K = 1`` the cap never binds: `attop.solvers.exact.pairs` serves.
+the block.  For ``K = 1`` the cap never binds: `attop.solvers.exact.subproblem.pairs` serves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from attop.solvers.exact.block import (
+from attop.solvers.exact.subproblem.block import (
     AT_CAP,
     FAST,
     best_falling,

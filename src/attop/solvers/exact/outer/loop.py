@@ -9,54 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
-from attop._scores import Scores
-from attop.solvers.exact import parts
-from attop.solvers.exact import start as starts
-from attop.solvers.exact.forecast import Forecast
-from attop.solvers.exact.reach import Reach
-from attop.solvers.exact.state import State, Store
-from attop.solvers.exact.working_set import (
-    NEW_COLUMNS,
-    adapted,
-    choose,
-    choose_large,
-    large_block,
-)
+from attop.solvers.exact.outer.state import State, Store
+from attop.solvers.exact.outer.working_set import adapted, choose, choose_large, large_block
+from attop.solvers.exact.scaling import parts
+from attop.solvers.exact.scaling import start as starts
+from attop.solvers.exact.scaling.forecast import Forecast
+from attop.solvers.exact.scaling.keepers import FullScores, ScoreKeeper
 from attop.solvers.limits import Limits, Progress
 from attop.solvers.solution import Status
 
-#: From so many samples on, a subsample is solved first, and then the active part.
-PARTS_FROM = 4096
-#: An active part must be so many times smaller than the whole: its columns are computed twice.
-SMALLER = 4
-#: Relative gaps to which the subsample is solved, the first active part, and further ones,
-#: relative to that of the whole.
-ROUGHLY, FIRST, FURTHER = 1e-2, 1e-3, 0.03
-#: Relative gap of a large block, relative to what is wanted of all.
-ACCURATELY = 1e-3
-#: Pair moves follow where a large block leaves more than this share of the gap.
-HARDLY = 0.5
-#: A round that leaves more than this share of the gap asks for a larger block.
-CREEPING = 0.9
-#: After so many rounds (costly ones count more) within so many times the gap that is asked for,
-#: the referee is asked: the scores may be worse than the point.
-NEARLY, PATIENCE = 8.0, 5
-#: The active part is expected to have so many times the support vectors of the subsample.
-GROWTH = 5
 #: Dual values so many times the primal one of zero are no rounding: the kernel is indefinite.
 TOO_MUCH = 1.01
 #: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
 DIVERGED = 1e9
 
 
-class Rounds:
+class Loop:
     """Rounds on one state until its gap, as the state sees it, is small enough.
 
     Attributes
     ----------
     counts : dict
-        Pair moves (``steps``), kernel columns computed for parts (``columns``, in units of
-        columns of this state), and the seconds spent.
+        Pair moves (``steps``), active parts solved (``parts``), kernel columns computed for them
+        (``columns``, in units of columns of this state), and the seconds spent.
     """
 
     def __init__(
@@ -65,21 +40,20 @@ class Rounds:
         limits: Limits,
         verbose: int,
         nested: bool = False,
-        all_scores: bool = True,
+        keeper: ScoreKeeper | None = None,
         forecast: Forecast | None = None,
     ) -> None:
         self.state, self.limits, self.verbose, self.nested = state, limits, verbose, nested
         self.forecast, self.last_look = forecast, limits.recorder.elapsed
         self.share = 1.0
         self.zero_value = objectives.zero_value(state.problem)
-        self.reach: Reach | None = None
-        if not all_scores and Reach.applies_to(state):
-            self.reach = Reach(state)
-        self.by_parts = not nested and state.store.n_samples >= PARTS_FROM
+        self.tuning = state.tuning
+        self.keeper: ScoreKeeper = FullScores(state) if keeper is None else keeper
+        self.by_parts = not nested and state.store.n_samples >= self.tuning.parts_from
         self.counts: dict[str, float] = defaultdict(float)
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
-        self.new_columns = NEW_COLUMNS
+        self.new_columns = self.tuning.new_columns
         self.gap_before_block = self.gap_before_round = np.inf
         self.cost = 1
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
@@ -95,21 +69,21 @@ class Rounds:
             self.by_parts = False  # the columns of a good start are those that will be needed
             state.set(*starts.feasible(state.problem, *start))
             if state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
-                state.set(*starts.small(state.problem, random_state))
-        elif state.store.n_samples >= PARTS_FROM and starts.worth_subsampling(state.problem):
+                state.set(*starts.small(state.problem, random_state, self.tuning))
+        elif self.by_parts and starts.worth_subsampling(state.problem, self.tuning):
             return self._begin_with_subsample(random_state)
         else:
-            state.set(*starts.small(state.problem, random_state))
+            state.set(*starts.small(state.problem, random_state, self.tuning))
         return None
 
     def _begin_with_subsample(self, random_state) -> Status | None:
         """Solve a subsample, score all samples by it, and solve those that it finds active."""
         state = self.state
         began = time.perf_counter()
-        part = parts.subsample(state.problem, random_state)
-        small = State(part.problem, state.store.subset(part.rows))
+        part = parts.subsample(state.problem, random_state, self.tuning)
+        small = State(part.problem, state.store.subset(part.rows), self.tuning)
         nested = self._nested(small, len(part.rows) / state.store.n_samples)
-        status = nested.begin(None, random_state) or nested.run(ROUGHLY)
+        status = nested.begin(None, random_state) or nested.run(self.tuning.roughly)
         self._count(nested)
         del nested
         self.counts["seconds_subsample"] += time.perf_counter() - began
@@ -117,11 +91,8 @@ class Rounds:
             state.set(*starts.embedded(part, small, state.problem, random_state))
             return status
         # Columns as long as the active part, for a part of its samples, need memory as well.
-        state.store.leave((GROWTH * int(np.count_nonzero(small.value))) ** 2)
-        if self.reach is None:
-            scores = starts.scores_by(part, small, state)
-        else:
-            scores = self.reach.scores_by(part, small)
+        state.store.leave((self.tuning.growth * int(np.count_nonzero(small.value))) ** 2)
+        scores = self.keeper.scores_by(part, small)
         alpha, beta = starts.extended(part, small, state.problem, scores)
         if self._too_late(int(np.count_nonzero(alpha) + np.count_nonzero(beta))):
             state.set(*starts.embedded(part, small, state.problem, random_state))
@@ -133,15 +104,15 @@ class Rounds:
         state.scores[:] = 0.0
         if active is not None:
             part, store = active
-            small = State(part.problem, store)
+            small = State(part.problem, store, self.tuning)
             small.set(alpha[part.alphas], beta[part.betas])
             del scores, alpha, beta  # as long as the samples, which may be many
             if not large_block(small):  # which can go anywhere, and has less to do at bounds
                 small.rescale()
             if status is Status.CONVERGED:
-                status = self._solve_active(part, small, FIRST)
+                status = self._solve_active(part, small, self.tuning.first)
             else:
-                self._follow(part, small)
+                self.keeper.follow(part, small)
         else:
             state.set(alpha, beta)
             state.rescale()
@@ -160,8 +131,8 @@ class Rounds:
                 self.state.rescale()
             primal, dual, gap = self.state.objective()
             self._report(primal, dual, gap)
-            near = near + self.cost if gap <= NEARLY * tol and not self.nested else 0
-            if gap <= tol or near >= PATIENCE:
+            near = near + self.cost if gap <= self.tuning.nearly * tol and not self.nested else 0
+            if gap <= tol or near >= self.tuning.patience:
                 return Status.CONVERGED
             if hard_margin and self._diverged():
                 if not np.isfinite(dual):
@@ -218,30 +189,28 @@ class Rounds:
         if self.by_parts and not idle:
             active = self._active_part(state.scores, state.alpha, state.beta)
         if active is not None:
-            if self.reach is not None:
-                self.reach.know(active[0].rows)
+            self.keeper.know(active[0].rows)
             small = state.restricted(*active)
-            further = max(0.5 * tol, FURTHER * gap)
+            further = max(0.5 * tol, self.tuning.further * gap)
             self._solve_active(active[0], small, further)
             return
-        if self.reach is not None:
-            self.reach.settle()
+        self.keeper.settle()
         # Large blocks leave the last bit, which may be most of the gap, to pair moves.
-        creeps = gap > HARDLY * self.gap_before_block
+        creeps = gap > self.tuning.hardly * self.gap_before_block
         size = 0 if idle or creeps else large_block(state)
         self.gap_before_block = gap if size else np.inf
         if size:
-            state.solve_large_block(choose_large(state, size), ACCURATELY * tol)
+            state.solve_large_block(choose_large(state, size), self.tuning.accurately * tol)
             self.limits.rounds += 1
         else:
-            self._round(idle, gap > CREEPING * self.gap_before_round)
+            self._round(idle, gap > self.tuning.creeping * self.gap_before_round)
             self.gap_before_round = gap
 
     def _active_part(self, scores, alpha, beta) -> tuple[parts.Part, Store] | None:
         """The active part and its columns, if they are so much shorter that it pays."""
         problem, previous = self.state.problem, None if self.active is None else self.active[0]
-        part = parts.active(problem, scores, alpha, beta, previous, self.expected)
-        if SMALLER * len(part.rows) > self.state.store.n_samples:
+        part = parts.active(problem, scores, alpha, beta, self.tuning, previous, self.expected)
+        if self.tuning.smaller * len(part.rows) > self.state.store.n_samples:
             return None
         if self.active is None or part is not previous:
             self.active = None  # its columns make room for those of the next
@@ -254,30 +223,17 @@ class Rounds:
         status = nested.run(tol)
         self._count(nested)
         self.expected = objectives.threshold(part.problem, small.scores)
-        self._follow(part, small)
+        self.keeper.follow(part, small)
+        self.counts["parts"] += 1
         return status
 
-    def _follow(self, part: parts.Part, small: State) -> None:
-        if self.reach is None:
-            self.state.follow(part, small)
-        else:
-            self.reach.follow(part, small)
-
-    def bounds(self, exact: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The scores with bounds on their errors, as `attop.objectives.certify` takes them."""
-        if self.reach is not None:
-            return self.reach.bounds(exact)
-        errors = self.state.store.errors
-        assert errors is not None
-        return self.state.scores, errors.bounds(self.state.tally)
-
-    def _nested(self, small: State, share: float = 1.0) -> Rounds:
+    def _nested(self, small: State, share: float = 1.0) -> Loop:
         """Rounds on a part, which may be drawn as a share of all samples."""
-        nested = Rounds(small, self.limits, self.verbose, nested=True, forecast=self.forecast)
+        nested = Loop(small, self.limits, self.verbose, nested=True, forecast=self.forecast)
         nested.share = share
         return nested
 
-    def _count(self, nested: Rounds) -> None:
+    def _count(self, nested: Loop) -> None:
         """Add what the rounds on a part have cost."""
         store = nested.state.store
         share = store.n_samples / self.state.store.n_samples
@@ -298,7 +254,7 @@ class Rounds:
         self.previous = chosen
         if len(fresh):
             useful = np.count_nonzero(self.state.value[fresh]) / len(fresh)
-            self.new_columns = adapted(self.new_columns, useful)
+            self.new_columns = adapted(self.new_columns, useful, self.tuning)
         self.limits.rounds += 1
         self.counts["seconds_rounds"] += time.perf_counter() - began
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from attop._scores import Scores
 from attop.kernels.columns import ColumnStore
 from attop.kernels.sources import GaussianSource
-from attop.solvers.exact.anchor import Stage
+from attop.solvers.exact.scaling.column_sums import Stage
 
 #: Added to the diagonal of the reference's kernel matrix, relative to it; the bound stays one.
 RIDGE = 1e-4

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from attop.solvers.exact.block import (
+from attop.solvers.exact.subproblem.block import (
     FAST,
     Group,
     best_falling,
@@ -143,7 +143,7 @@ def solve_norm(block, outside, terms, tolerance, max_steps):
         violation = rates[up] - rates[down]
         if violation <= tolerance:
             return count, max(violation, 0.0)
-        # By turns, as in `attop.solvers.exact.pairs`.
+        # By turns, as in `attop.solvers.exact.subproblem.pairs`.
         if count % 2 == 0:
             down = _best_partner(block, up, 1, rates, norm, terms)
         else:

@@ -14,10 +14,11 @@ from attop.kernels.columns import ColumnStore
 from attop.kernels.errors import Tally
 from attop.kernels.linear import LinearStore
 from attop.problem import Problem
-from attop.solvers.exact.block import Block, Group, Terms
-from attop.solvers.exact.interior import Kernels, interior_point
-from attop.solvers.exact.parts import Part
-from attop.solvers.exact.subproblem import solve_subproblem
+from attop.solvers.exact.scaling.parts import Part
+from attop.solvers.exact.subproblem.block import Block, Group, Terms
+from attop.solvers.exact.subproblem.interior import Kernels, interior_point
+from attop.solvers.exact.subproblem.solve import solve_subproblem
+from attop.solvers.exact.tuning import DEFAULT, Tuning
 
 Store = ColumnStore | LinearStore
 
@@ -48,8 +49,8 @@ class State:
         Columns that the store had computed before this state was made.
     """
 
-    def __init__(self, problem: Problem, store: Store) -> None:
-        self.problem, self.store = problem, store
+    def __init__(self, problem: Problem, store: Store, tuning: Tuning = DEFAULT) -> None:
+        self.problem, self.store, self.tuning = problem, store, tuning
         self.n_alphas = len(problem.positives)
         self.rows = problem.rows
         self.is_alpha = np.arange(len(self.rows)) < self.n_alphas
@@ -107,7 +108,7 @@ class State:
 
     def restricted(self, part: Part, store: Store) -> State:
         """The same point as one of a part that has all its variables that are not zero."""
-        small = State(part.problem, store)
+        small = State(part.problem, store, self.tuning)
         chosen = self._variables(part)
         small.value[:], small.member[:] = self.value[chosen], self.member[chosen]
         small.scores[:] = self.scores[part.rows]
@@ -258,7 +259,7 @@ class State:
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
         norm2 = self._norm2_outside(chosen)
         group, *effort = solve_subproblem(
-            block, self._group(chosen), terms, self.betas, norm2, tolerance
+            block, self._group(chosen), terms, self.betas, norm2, tolerance, self.tuning
         )
         self._move(chosen, block.value, block.member, group.cap)
         return effort[0], effort[1]
@@ -277,7 +278,9 @@ class State:
             outside=self.store.combination(rows, np.ones(len(rows))),
         )
         norm2 = self._norm2_outside(chosen)
-        group = interior_point(block, kernels, self._group(chosen), terms, self.betas, norm2, gap)
+        group = interior_point(
+            block, kernels, self._group(chosen), terms, self.betas, norm2, self.tuning, gap
+        )
         if group is not None:
             self._move(chosen, block.value, block.member, group.cap)
 

@@ -25,16 +25,20 @@ from scipy.linalg import LinAlgError
 
 from attop._threads import with_one_blas_thread
 from attop.families.base import BetaTerms, Cap
-from attop.solvers.exact.block import Block, Group, Terms
-from attop.solvers.exact.hessians import Additions, DenseHessian, Hessian, LowRankHessian, Solve
+from attop.solvers.exact.subproblem.block import Block, Group, Terms
+from attop.solvers.exact.subproblem.hessians import (
+    Additions,
+    DenseHessian,
+    Hessian,
+    LowRankHessian,
+    Solve,
+)
+from attop.solvers.exact.tuning import Tuning
 
 #: Iterations at most, and the complementarity (relative to the objective) to stop at by default.
 ITERATIONS, ENOUGH = 60, 1e-10
 #: Values this close to a bound, relative to the largest, are put onto it.
 ROUND = 1e-7
-
-#: Threads of a busy machine wait for each other longer than smaller factorisations take.
-ONE_THREAD_BELOW = 4000
 
 Array = NDArray[np.float64]
 
@@ -117,6 +121,7 @@ def interior_point(
     terms: Terms,
     betas: BetaTerms,
     norm2_outside: float,
+    tuning: Tuning,
     enough: float = ENOUGH,
 ) -> Group | None:
     """Solve the subproblem and round its solution; None, and no change, if that gains nothing.
@@ -126,7 +131,7 @@ def interior_point(
     outside = _outside(block, kernels, group)
     problem = _quadratic(block, kernels, outside, terms, betas, norm2_outside, group.cap)
     # Overflow near the end is seen by the test for finiteness.
-    small = kernels.features is not None or len(block.value) < ONE_THREAD_BELOW
+    small = kernels.features is not None or len(block.value) < tuning.one_thread_below
     with np.errstate(all="ignore"):
         solved = with_one_blas_thread(_solve, problem, enough) if small else _solve(problem, enough)
     if solved is None or not np.all(np.isfinite(solved[0])):

@@ -16,11 +16,7 @@ from sklearn.utils import check_random_state
 from attop import objectives
 from attop._selection import largest_of
 from attop.problem import Problem
-
-#: One in so many samples is in the subsample.
-SHARE = 8
-#: The active part has so many samples that matter less, relative to those that do.
-COMPANY, LEAST_COMPANY = 1 / 3, 256
+from attop.solvers.exact.tuning import Tuning
 
 
 class Part(NamedTuple):
@@ -42,8 +38,8 @@ class Part(NamedTuple):
     betas: NDArray[np.intp]
 
 
-def subsample(problem: Problem, random_state) -> Part:
-    """Draw one eighth of the positives and of the other samples."""
+def subsample(problem: Problem, random_state, tuning: Tuning) -> Part:
+    """Draw a share of the positives and of the other samples."""
     rng = check_random_state(random_state)
     m = len(problem.competitors)
     n_rows = 1 + int(np.max(problem.rows))
@@ -51,7 +47,7 @@ def subsample(problem: Problem, random_state) -> Part:
     positive[problem.positives] = True
     others = problem.competitors[~positive[problem.competitors]]
     for group in (problem.positives, others):
-        drawn[rng.choice(group, max(1, len(group) // SHARE), replace=False)] = True
+        drawn[rng.choice(group, max(1, len(group) // tuning.share), replace=False)] = True
     rows = np.flatnonzero(drawn)
     alphas = np.flatnonzero(drawn[problem.positives])
     betas = np.flatnonzero(drawn[problem.competitors])
@@ -67,6 +63,7 @@ def active(
     scores: NDArray[np.float64],
     alpha: NDArray[np.float64],
     beta: NDArray[np.float64],
+    tuning: Tuning,
     previous: Part | None = None,
     expected: float | None = None,
 ) -> Part:
@@ -84,14 +81,17 @@ def active(
         missing = alphas_wanted.sum() - alphas_wanted[previous.alphas].sum()
         if missing + betas_wanted.sum() == betas_wanted[previous.betas].sum():
             return previous
-    alphas, betas = _with_company(alphas_wanted, room), _with_company(betas_wanted, height)
+    alphas = _with_company(alphas_wanted, room, tuning)
+    betas = _with_company(betas_wanted, height, tuning)
     rows = np.union1d(problem.positives[alphas], problem.competitors[betas])
     return Part(_on_rows(problem, rows, alphas, betas), rows, alphas, betas)
 
 
-def _with_company(wanted: NDArray[np.bool_], merit: NDArray[np.float64]) -> NDArray[np.intp]:
+def _with_company(
+    wanted: NDArray[np.bool_], merit: NDArray[np.float64], tuning: Tuning
+) -> NDArray[np.intp]:
     """The variables wanted, and some of the others: those of the largest merit."""
-    company = max(LEAST_COMPANY, int(COMPANY * np.count_nonzero(wanted)))
+    company = max(tuning.least_company, int(tuning.company * np.count_nonzero(wanted)))
     return np.flatnonzero(wanted | largest_of(~wanted, merit, company))
 
 

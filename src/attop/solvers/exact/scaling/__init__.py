@@ -1,0 +1,1 @@
+"""What large problems need: a subsample, an active part, bounds in the place of scores."""

@@ -1,0 +1,1 @@
+"""One block of dual variables, solved exactly (:doc:`/theory/solver`)."""
