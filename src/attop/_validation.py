@@ -12,11 +12,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
 
 from attop._words import suggestion
 from attop.approximation import APPROXIMATIONS
 from attop.kernels.functions import KERNELS
-from attop.solvers import SOLVERS, options_of
+from attop.solvers import SOLVERS, get_solver, options_of
 from attop.surrogates import SURROGATES
 
 #: Larger features have squares, or sums of squares, that float64 does not hold.
@@ -24,7 +25,7 @@ _LARGEST = 1e140
 #: So many samples are converted to float64 at once.
 _ROWS_AT_ONCE = 4096
 #: Kernels whose functions accept CSR matrices.
-SPARSE_KERNELS = ("linear", "rbf", "poly", "sigmoid")
+_SPARSE_KERNELS = ("linear", "rbf", "poly", "sigmoid")
 
 
 class _Rule(NamedTuple):
@@ -129,7 +130,7 @@ def _check_primal(estimator: Any) -> None:
 
 def _check_options(estimator: Any) -> None:
     """Raise a ValueError that names the first option that the solver does not have."""
-    known = options_of(estimator._solver())
+    known = options_of(get_solver(estimator.solver, estimator.formulation.convex))
     unknown = next((name for name in estimator.solver_options if name not in known), None)
     if unknown is None:
         return
@@ -151,6 +152,28 @@ def _wrong(estimator: Any, name: str, words: str) -> ValueError:
     return ValueError(
         f"The {name!r} parameter of {type(estimator).__name__} must be {words}. "
         f"Got {getattr(estimator, name)!r} instead."
+    )
+
+
+def takes_sparse(kernel: Any) -> bool:
+    """Whether a kernel accepts CSR matrices."""
+    return isinstance(kernel, str) and kernel in _SPARSE_KERNELS
+
+
+def check_samples(estimator: Any, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
+    """X, or X and y, in the form that the kernel of `estimator` takes.
+
+    With `reset`, the number and the names of the features are written onto `estimator`;
+    otherwise they are compared with those there.
+    """
+    return validate_data(
+        estimator,
+        X,
+        y,
+        reset=reset,
+        accept_sparse="csr" if takes_sparse(estimator.kernel) else False,
+        dtype=[np.float64, np.float32],
+        order="C",
     )
 
 
