@@ -75,38 +75,20 @@ class DualModel:
         }
 
 
-@dataclass(frozen=True)
-class WeightModel:
-    """The weights of a problem without a dual, and so without a certificate.
-
-    Attributes
-    ----------
-    solution : QuantileSolution
-        The weights.
-    """
-
-    solution: QuantileSolution
-
-    @property
-    def status(self) -> Status:
-        """How the fit ended."""
-        return self.solution.status
-
-    def attributes(self, gram: Gram) -> dict[str, Any]:
-        """The fitted attributes, by name."""
-        w = self.solution.coef
-        largest = max(float(gram.X.max()), -float(gram.X.min()))
-        rounding = _ROUNDING_OF_WEIGHTS * largest * float(np.sum(np.abs(w)))
-        return {
-            "coef_": w[np.newaxis],
-            # The sample whose score is the threshold is to reach it in any order of the sum.
-            "threshold_": self.solution.threshold - rounding,
-            "objective_": self.solution.objective,
-            "start_objectives_": self.solution.start_objectives,
-            "dual_gap_": np.nan,
-            "status_": self.status,
-            **_account(self.solution, gram),
-        }
+def weight_attributes(solution: QuantileSolution, gram: Gram) -> dict[str, Any]:
+    """The fitted attributes of a model without dual variables, and so without a certificate."""
+    largest = max(float(gram.X.max()), -float(gram.X.min()))
+    rounding = _ROUNDING_OF_WEIGHTS * largest * float(np.sum(np.abs(solution.coef)))
+    return {
+        "coef_": solution.coef[np.newaxis],
+        # The sample whose score is the threshold is to reach it in any order of the sum.
+        "threshold_": solution.threshold - rounding,
+        "objective_": solution.objective,
+        "start_objectives_": solution.start_objectives,
+        "dual_gap_": np.nan,
+        "status_": solution.status,
+        **_account(solution, gram),
+    }
 
 
 def _account(solution: Outcome, gram: Gram) -> dict[str, Any]:
@@ -117,15 +99,6 @@ def _account(solution: Outcome, gram: Gram) -> dict[str, Any]:
         "stats_": solution.stats,
         "_fitted_kernel": gram.kernel,
     }
-
-
-def model_of(
-    problem: Any, gram: Gram, solution: Solution | QuantileSolution, tol: float
-) -> DualModel | WeightModel:
-    """The model of a solution of either kind."""
-    if isinstance(solution, Solution):
-        return dual_model(problem, gram, solution, tol)
-    return WeightModel(solution)
 
 
 def dual_model(problem: Problem, gram: Gram, solution: Solution, tol: float) -> DualModel:

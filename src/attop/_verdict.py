@@ -105,7 +105,7 @@ def _why_zero(formulation: Formulation, problem: Problem) -> str:
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that led here from outside this package: the one a user can change."""
     level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals["__name__"].partition(".")[0] == "attop":
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("attop."):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 

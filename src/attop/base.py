@@ -69,7 +69,8 @@ default="rbf"
     max_iter : int, default=-1
         Most iterations of the solver, -1 for no limit.
     max_time : float, default=None
-        Most seconds to spend in the solver, its certificate included, None for no limit.
+        Most seconds from the beginning of `fit`, its checks, the features of the approximation
+        and the certificate included; None for no limit.
     cache_size : float, default=1000
         Megabytes for kernel columns; 16 at least, as with fewer the fit would take ages.
     warm_start : bool, default=False
@@ -119,9 +120,9 @@ default="rbf"
     history_ : History
         Time, primal value, dual value and gap along the way.
     stats_ : dict
-        What the fit took: with the exact solver the kernel columns computed
-        (``"columns"``, those of a part of the samples counted as that part), pair moves
-        (``"steps"``) and the seconds of its stages.
+        What the fit took: kernel columns (``"columns"``), moves (``"steps"``), dual variables
+        that are not zero (``"support"``) and the seconds of the stages; 0 where the solver has
+        none.  `attop.solvers.solution.STATS` explains each.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -234,9 +234,7 @@ class NeymanPearsonThreshold(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin,
 
     @all_or_nothing
     def fit(self, X, y, **fit_params: Any) -> Self:
-        """Fit the estimator and set the threshold.
-
-        An error or an interrupt (KeyboardInterrupt) leaves the estimator as it was before.
+        """Fit the estimator and set the threshold; an error leaves all as it was before.
 
         Parameters
         ----------
@@ -268,6 +266,7 @@ class NeymanPearsonThreshold(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin,
             )
         self.classes_ = self.estimator_.classes_
         for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         self._set_threshold(_safe_indexing(X, held_out))

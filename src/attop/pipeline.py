@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop import _validation as checks
-from attop._model import DualModel, model_of
+from attop._model import dual_model, weight_attributes
 from attop._replica import replica
 from attop._verdict import warn_of_fit
 from attop.approximation import make_feature_map, transform
@@ -30,6 +30,7 @@ from attop.formulations import TopQuantile
 from attop.kernels.functions import Gram, Kernel
 from attop.solvers import get_solver
 from attop.solvers.protocol import Settings
+from attop.solvers.solution import QuantileSolution, Solution
 
 if TYPE_CHECKING:
     from attop.base import AtTopClassifier
@@ -214,18 +215,16 @@ def _previous(estimator: AtTopClassifier, problem: Any, gram: Gram) -> Any:
         return weights if len(weights) == gram.X.shape[1] else None
     if not hasattr(estimator, "alpha_"):
         return None
-    fits = (len(estimator.alpha_), len(estimator.beta_)) == (
-        len(problem.positives),
-        len(problem.competitors),
-    )
-    return (estimator.alpha_, estimator.beta_) if fits else None
+    alpha, beta = estimator.alpha_, estimator.beta_
+    sizes = len(problem.positives), len(problem.competitors)
+    return (alpha, beta) if (len(alpha), len(beta)) == sizes else None
 
 
 def finish(
     estimator: AtTopClassifier,
     data: TrainingSet,
     problem: Any,
-    solution: Any,
+    solution: Solution | QuantileSolution,
     *,
     gram: Gram | None = None,
     name: str = "",
@@ -248,10 +247,12 @@ def finish(
         What warnings call the estimator; by default its class.
     """
     gram = data.gram if gram is None else gram
-    model = model_of(problem, gram, solution, estimator.tol)
+    if isinstance(solution, Solution):
+        model = dual_model(problem, gram, solution, estimator.tol)
+        attributes, certificate = model.attributes(gram), model.solution.certificate
+        warn_of_fit(name or type(estimator).__name__, estimator, problem, certificate, model.status)
+    else:  # nothing that could be certified
+        attributes = weight_attributes(solution, gram)
     for attribute in _OPTIONAL:
         estimator.__dict__.pop(attribute, None)
-    estimator.__dict__.update(data.attributes | model.attributes(gram))
-    if isinstance(model, DualModel):  # no other can be certified
-        name, certificate = name or type(estimator).__name__, model.solution.certificate
-        warn_of_fit(name, estimator, problem, certificate, model.status)
+    estimator.__dict__.update(data.attributes | attributes)
