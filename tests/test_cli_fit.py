@@ -95,7 +95,7 @@ def test_predictions_go_to_a_file(capsys, files, model, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--target", "knd"], "did you mean 'kind'"),
+        (["--target", "knd"], "Did you mean 'kind'"),
         (["--target", "kind"], "'positive'"),
         ([*FIT, "--method", "patmatt-np"], "Did you mean 'PatMatNP'"),
         ([*FIT, "--tau", "1.5"], "must be in (0, 1). Got 1.5"),

@@ -114,7 +114,7 @@ def test_mistakes_are_told_with_their_line_and_the_nearest_valid_word(old, new, 
 def test_a_wrong_column_is_told_with_the_nearest_one(tmp_path):
     (tmp_path / "loans.csv").write_text("income,default\n1.0,0\n2.0,1\n")
     text = GOOD.replace('"ionosphere"', '{file = "loans.csv", target = "defualt"}')
-    with pytest.raises(SpecificationError, match=r"line 5.*did you mean 'default'"):
+    with pytest.raises(SpecificationError, match=r"line 5.*Did you mean 'default'"):
         parse_experiment(text, tmp_path / "experiment.toml")
 
 

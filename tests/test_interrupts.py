@@ -9,9 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import attop
-from attop.base import AtTopClassifier
 from attop.calibration import NeymanPearsonThreshold
-from attop.grill import Grill
 from attop.model_selection import AtTopCV
 from conftest import PARAMETERS, two_clouds
 
@@ -39,10 +37,9 @@ def test_an_error_in_fit_leaves_the_estimator_as_it_was(monkeypatch, name, error
     fitted = clone(ESTIMATORS[name]).fit(X[:, 1:], Y)
     for model in (clone(ESTIMATORS[name]), fitted):
         before = dict(vars(model))
-        for method in ("_check_training_data", "_problem", "_solve", "_store"):
+        for stage in ("prepare", "problem_of", "solve", "finish"):
             with monkeypatch.context() as patch:
-                for owner in (AtTopClassifier, Grill.__mro__[1]):
-                    patch.setattr(owner, method, fails)
+                patch.setattr(f"attop.pipeline.{stage}", fails)
                 with pytest.raises(error):
                     model.fit(X, Y)
             assert vars(model).keys() == before.keys()

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from attop import AtTopClassifier, Grill, TauFPL, TopPush
+from attop import Grill, TauFPL, TopPush
 from attop._verdict import advice
 from attop.solvers.solution import Status
 from conftest import two_clouds
@@ -30,7 +30,7 @@ def test_unknown_solver_options_are_an_error_before_any_work(
     def looked(*_):
         raise AssertionError("looked at the samples")
 
-    monkeypatch.setattr(AtTopClassifier, "_check_training_data", looked)
+    monkeypatch.setattr("attop._validation.check_samples", looked)
     with pytest.raises(ValueError, match=message):
         clone(estimator).set_params(solver_options={option: 1}).fit(X, POSITIVE)
 

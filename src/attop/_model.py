@@ -1,30 +1,106 @@
-"""The model that dual variables stand for: their ``w``, or ``w = 0`` where that is no worse."""
+"""The model that a solution stands for, and the fitted attributes that describe it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attop._scores import linear_weights, rounding_of_scores
+from attop._verdict import final_status
+from attop.kernels.functions import Gram
 from attop.objectives import Certificate, relative_gap, support, threshold, zero_value
 from attop.problem import Problem
-from attop.solvers.solution import Solution, Status
+from attop.solvers.solution import Outcome, QuantileSolution, Solution, Status
 
 #: Sums over the samples may differ by so much, relative to them.
 _ROUNDING = 2.0**-46
+#: And a score of explicit weights by so much, relative to its largest possible value.
+_ROUNDING_OF_WEIGHTS = 2.0**-43
 
 
-class Model(NamedTuple):
-    """A solution whose certificate is that of ``w``, and ``w`` as rows and their coefficients."""
+@dataclass(frozen=True)
+class DualModel:
+    """The ``w`` of dual variables, as rows and their coefficients.
+
+    Attributes
+    ----------
+    solution : Solution
+        The dual variables; its certificate is that of ``w``.
+    status : Status
+        How the fit ended, by that certificate.
+    support, coefficients : ndarray of shape (n_SV,)
+        Rows of the support vectors, increasing, and their coefficients.
+    rounding : float
+        What the rounding of its sum may change in a score.
+    """
 
     solution: Solution
+    status: Status
     support: NDArray[np.intp]
     coefficients: NDArray[np.float64]
+    rounding: float
+
+    @property
+    def threshold(self) -> float:
+        """The threshold of the training scores, less their rounding error.
+
+        Top negatives often lie exactly at the threshold: they are to reach it in any sum.
+        """
+        return self.solution.certificate.threshold - self.rounding
+
+    def attributes(self, gram: Gram) -> dict[str, Any]:
+        """The fitted attributes, by name."""
+        certificate, kernel = self.solution.certificate, gram.kernel
+        weights = {}
+        if kernel.explicit:
+            weights["coef_"] = linear_weights(gram.X, self.support, self.coefficients)[np.newaxis]
+        return {
+            "alpha_": self.solution.alpha,
+            "beta_": self.solution.beta,
+            "support_": self.support,
+            "support_vectors_": (
+                np.empty((0, 0), dtype=gram.X.dtype) if kernel.precomputed else gram.X[self.support]
+            ),
+            "dual_coef_": self.coefficients[np.newaxis],
+            "threshold_": self.threshold,
+            "objective_": certificate.primal,
+            "dual_gap_": certificate.gap,
+            "status_": self.status,
+            **weights,
+            **_account(self.solution, gram),
+        }
 
 
-def model_of(problem: Problem, solution: Solution, tol: float) -> Model:
+def weight_attributes(solution: QuantileSolution, gram: Gram) -> dict[str, Any]:
+    """The fitted attributes of a model without dual variables, and so without a certificate."""
+    largest = max(float(gram.X.max()), -float(gram.X.min()))
+    rounding = _ROUNDING_OF_WEIGHTS * largest * float(np.sum(np.abs(solution.coef)))
+    return {
+        "coef_": solution.coef[np.newaxis],
+        # The sample whose score is the threshold is to reach it in any order of the sum.
+        "threshold_": solution.threshold - rounding,
+        "objective_": solution.objective,
+        "start_objectives_": solution.start_objectives,
+        "dual_gap_": np.nan,
+        "status_": solution.status,
+        **_account(solution, gram),
+    }
+
+
+def _account(solution: Outcome, gram: Gram) -> dict[str, Any]:
+    """What every fit tells of itself, and what `top_score` needs of it."""
+    return {
+        "n_iter_": solution.n_iter,
+        "history_": solution.history,
+        "stats_": solution.stats,
+        "_fitted_kernel": gram.kernel,
+    }
+
+
+def dual_model(problem: Problem, gram: Gram, solution: Solution, tol: float) -> DualModel:
     """The ``w`` of the dual variables, or zero where the certificate shows that it is no worse.
 
     Where the optimum is ``w = 0``, what a solver leaves of ``w`` depends on its start, and
@@ -38,9 +114,13 @@ def model_of(problem: Problem, solution: Solution, tol: float) -> Model:
         and zero.certifies(tol)
         and relative_gap(zero.primal, certificate.primal) <= _ROUNDING
     ):
-        nothing = np.empty(0)
-        return Model(replace(solution, certificate=zero), nothing.astype(np.intp), nothing)
-    return Model(solution, *support(problem, solution.alpha, solution.beta))
+        solution = replace(solution, certificate=zero)
+        rows, coefficients = np.empty(0, dtype=np.intp), np.empty(0)
+    else:
+        rows, coefficients = support(problem, solution.alpha, solution.beta)
+    rounding = rounding_of_scores(gram, rows, coefficients)
+    status = final_status(gram, solution, rows, tol)
+    return DualModel(solution, status, rows, coefficients, rounding)
 
 
 def _certificate_of_zero(problem: Problem, certificate: Certificate) -> Certificate:

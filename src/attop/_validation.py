@@ -12,11 +12,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
 
 from attop._words import suggestion
 from attop.approximation import APPROXIMATIONS
 from attop.kernels.functions import KERNELS, Kernel, kernel_class
-from attop.solvers import SOLVERS, options_of
+from attop.solvers import SOLVERS, get_solver, options_of
 from attop.surrogates import SURROGATES, Surrogate
 
 #: Larger features have squares, or sums of squares, that float64 does not hold.
@@ -133,7 +134,7 @@ def _check_primal(estimator: Any) -> None:
 
 def _check_options(estimator: Any) -> None:
     """Raise a ValueError that names the first option that the solver does not have."""
-    known = options_of(estimator._solver())
+    known = options_of(get_solver(estimator.solver, estimator.formulation.convex))
     unknown = next((name for name in estimator.solver_options if name not in known), None)
     if unknown is None:
         return
@@ -155,6 +156,23 @@ def _wrong(estimator: Any, name: str, words: str) -> ValueError:
     return ValueError(
         f"The {name!r} parameter of {type(estimator).__name__} must be {words}. "
         f"Got {getattr(estimator, name)!r} instead."
+    )
+
+
+def check_samples(estimator: Any, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
+    """X, or X and y, in the form that the kernel of `estimator` takes.
+
+    With `reset`, the number and the names of the features are written onto `estimator`;
+    otherwise they are compared with those there.
+    """
+    return validate_data(
+        estimator,
+        X,
+        y,
+        reset=reset,
+        accept_sparse="csr" if kernel_class(estimator.kernel).takes_sparse else False,
+        dtype=[np.float64, np.float32],
+        order="C",
     )
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from attop.formulations import Formulation
 from attop.kernels.functions import Gram
 from attop.objectives import Certificate, relative_gap, zero_value
 from attop.problem import Problem
 from attop.solvers import DEFAULT_SOLVER
 from attop.solvers.solution import Solution, Status
+
+if TYPE_CHECKING:
+    from attop.base import AtTopClassifier
+    from attop.formulations import Formulation
 
 #: Rows of the kernel matrix looked at for negative eigenvalues.
 _EIGENVALUE_ROWS = 256
@@ -53,50 +57,57 @@ def advice(status: Status, solver: str) -> str:
     return "Scale the features, or use a larger tol."
 
 
-def warn_of_status(name: str, model: Any) -> None:
-    """Warn where the fitted `model`, called `name`, is not certified optimal."""
-    status = model.status_
-    if status is Status.NOT_PSD:
-        warnings.warn(
-            f"{name}: {status}. The model may be far from the best one, and its duality gap "
-            "does not tell; use a kernel that is positive semi-definite.",
-            UserWarning,
-            stacklevel=3,
-        )
-    elif status not in (Status.CONVERGED, Status.NO_CERTIFICATE):
-        warnings.warn(
-            f"{name} reached a relative duality gap of {model.dual_gap_:.1e}, not "
-            f"tol={model.tol:g}: {status}. {advice(status, model.solver)}",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-
-
-def warn_of_zero(
-    formulation: Formulation, problem: Problem, certificate: Certificate, tol: float
+def warn_of_fit(
+    name: str,
+    estimator: AtTopClassifier,
+    problem: Problem,
+    certificate: Certificate,
+    status: Status,
 ) -> None:
-    """Warn where no model is better than ``w = 0``; say why and what to change."""
-    if relative_gap(zero_value(problem), certificate.dual) > tol:
+    """Warn where the fit of `estimator`, called `name`, is not certified or comes to ``w = 0``."""
+    if status is Status.NOT_PSD:
+        warn(
+            f"{name}: {status}. The model may be far from the best one, and its duality gap "
+            "does not tell; use a kernel that is positive semi-definite."
+        )
         return
+    tol = estimator.tol
+    if status is not Status.CONVERGED:
+        warn(
+            f"{name} reached a relative duality gap of {certificate.gap:.1e}, not "
+            f"tol={tol:g}: {status}. {advice(status, estimator.solver)}",
+            ConvergenceWarning,
+        )
+    if relative_gap(zero_value(problem), certificate.dual) <= tol:
+        formulation = estimator.formulation
+        warn(
+            f"The optimum of this {formulation.name} is w = 0, up to tol={tol:g}: all samples get "
+            f"the same score. {_why_zero(formulation, problem)}"
+        )
+
+
+def _why_zero(formulation: Formulation, problem: Problem) -> str:
+    """Why no model is better than ``w = 0``, and what to change."""
     if formulation.twin:
         share = len(problem.positives) / len(problem.competitors)
-        why = (
+        return (
             "Its threshold is made of the top scores of all samples, the positives' own among "
             f"them, and tau is too small for the share of positives, {share:.3g}: raising "
             "their scores raises the threshold as much. Use a larger tau, or "
             f"{formulation.twin}, whose threshold is made of the scores of negatives only."
         )
-    else:
-        why = (
-            "The kernel does not tell the positives from the top negatives well enough to pay "
-            "for a larger w. Use a larger C, a larger K or tau, or other features."
-        )
-    warnings.warn(
-        f"The optimum of this {formulation.name} is w = 0, up to tol={tol:g}: all samples get "
-        f"the same score. {why}",
-        UserWarning,
-        stacklevel=3,
+    return (
+        "The kernel does not tell the positives from the top negatives well enough to pay "
+        "for a larger w. Use a larger C, a larger K or tau, or other features."
     )
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that led here from outside this package: the one a user can change."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("attop."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def is_indefinite(gram: Gram, rows: NDArray[np.intp]) -> bool:

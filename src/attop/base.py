@@ -10,21 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from attop import _validation as checks
+from attop import pipeline
 from attop._kernel_parameters import KernelParametersMixin
 from attop._labels import TopScoreMixin
-from attop._model import model_of
-from attop._replica import replica
-from attop._scores import kernel_expansion, linear_weights, rounding_of_scores
-from attop._verdict import final_status, warn_of_status, warn_of_zero
-from attop.approximation import FEATURE_ROWS, make_feature_map, transform
+from attop._replica import all_or_nothing
+from attop._scores import kernel_expansion
+from attop.approximation import FEATURE_ROWS
 from attop.formulations import Formulation
-from attop.kernels.functions import Gram, Kernel, Linear, as_float64, kernel_class, make_kernel
-from attop.problem import Problem
-from attop.solvers import get_solver
-from attop.solvers.solution import Solution, Status
+from attop.kernels.functions import as_float64, kernel_class
 
 
 # A dataclass only for its __init__: the common parameters are written once, and each
@@ -74,7 +70,8 @@ Kernel, default="rbf"
     max_iter : int, default=-1
         Most iterations of the solver, -1 for no limit.
     max_time : float, default=None
-        Most seconds to spend in the solver, its certificate included, None for no limit.
+        Most seconds from the beginning of `fit`, its checks, the features of the approximation
+        and the certificate included; None for no limit.
     cache_size : float, default=1000
         Megabytes for kernel columns; 32 at least, as with fewer a fit would take ages.
     warm_start : bool, default=False
@@ -124,9 +121,9 @@ Kernel, default="rbf"
     history_ : History
         Time, primal value, dual value and gap along the way.
     stats_ : dict
-        What the fit took: with the exact solver the kernel columns computed
-        (``"columns"``, those of a part of the samples counted as that part), pair moves
-        (``"steps"``) and the seconds of its stages.
+        What the fit took: kernel columns (``"columns"``), moves (``"steps"``), dual variables
+        that are not zero (``"support"``) and the seconds of the stages; 0 where the solver has
+        none.  `attop.solvers.solution.STATS` explains each.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -155,6 +152,7 @@ Kernel, default="rbf"
     random_state: Any = None
     verbose: int = 0
 
+    @all_or_nothing
     def fit(self, X, y) -> Self:
         """Fit the model.
 
@@ -172,23 +170,8 @@ Kernel, default="rbf"
         -------
         self
         """
-        fitted = replica(self)
-        problem, solution = fitted._fit(X, y)
-        warn_of_status(type(self).__name__, fitted)
-        if fitted.status_ not in (Status.NOT_PSD, Status.NO_CERTIFICATE):
-            warn_of_zero(self.formulation, problem, solution.certificate, self.tol)
-        self.__dict__ = fitted.__dict__
+        pipeline.fit(self, X, y)
         return self
-
-    def _fit(self, X, y) -> tuple[Problem, Solution]:
-        """The same in place; what was solved, and how."""
-        checks.check_parameters(self)
-        X, positive = self._check_training_data(X, y)
-        problem = self._problem(positive)
-        gram = self._gram(X)
-        solution = self._solve(problem, gram)
-        self._store(problem, gram, solution)
-        return problem, solution
 
     def top_score(self, X) -> NDArray[np.float64]:
         """Score less threshold, ``<w, phi(x)> - threshold_``: high for the positive class.
@@ -206,7 +189,7 @@ Kernel, default="rbf"
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        X = self._check_samples(X, reset=False)
+        X = checks.check_samples(self, X, reset=False)
         if hasattr(self, "feature_map_"):
             parts = gen_batches(X.shape[0], FEATURE_ROWS)
             features = (as_float64(self.feature_map_.transform(X[part])) for part in parts)
@@ -224,108 +207,9 @@ Kernel, default="rbf"
         )
         return scores - self.threshold_
 
-    def _check_training_data(self, X, y) -> tuple[Any, NDArray[np.bool_]]:
-        """X as it is used, and which samples are positive; sets the classes."""
-        X, y = self._check_samples(X, y)
-        checks.check_magnitude(X)
-        if kernel_class(self.kernel).precomputed:
-            checks.check_square(X)
-        self.classes_ = checks.check_two_classes(y)
-        self.pos_label_ = checks.check_pos_label(self, self.classes_)
-        return X, y == self.pos_label_
-
-    def _check_samples(self, X, y="no_validation", reset: bool = True):
-        """X (and y) in the form that the kernel takes."""
-        return validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            accept_sparse="csr" if kernel_class(self.kernel).takes_sparse else False,
-            dtype=[np.float64, np.float32],
-            order="C",
-        )
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = kernel_class(self.kernel).takes_sparse
         tags.input_tags.pairwise = kernel_class(self.kernel).precomputed
         return tags
-
-    def _problem(self, positive: NDArray[np.bool_]) -> Problem:
-        """The dual problem of the formulation on these samples."""
-        parameters = {name: getattr(self, name) for name in self.formulation.parameters}
-        return self.formulation.problem(positive, float(self.C), self.surrogate, **parameters)
-
-    def _kernel(self, X) -> Kernel:
-        """The kernel function with its parameters as numbers."""
-        gamma = checks.gamma_value(self.gamma, X)
-        return make_kernel(self.kernel, gamma, float(self.degree), float(self.coef0))
-
-    def _gram(self, X) -> Gram:
-        """The kernel matrix of the training samples, or of their features."""
-        self.__dict__.pop("feature_map_", None)  # of an earlier fit with an approximation
-        kernel = self._kernel(X)
-        if self.approximation is None:
-            return Gram(kernel, X)
-        n_components = self.n_components
-        if self.approximation == "nystroem":  # whose features belong to samples
-            n_components = min(n_components, X.shape[0])
-        feature_map = make_feature_map(self.approximation, kernel, n_components, self._seed)
-        self.feature_map_ = feature_map.fit(X)
-        return Gram(Linear(), transform(self.feature_map_, X))
-
-    @property
-    def _seed(self) -> Any:
-        """What draws at random: the one place that says what None means."""
-        return 0 if self.random_state is None else self.random_state
-
-    def _solver(self) -> Callable[..., Any]:
-        """The function that solves the problem."""
-        return get_solver(self.solver)
-
-    def _solve(self, problem: Problem, gram: Gram, start=None, **options) -> Solution:
-        """Run the solver, from the previous dual variables where asked and possible."""
-        if self.warm_start and hasattr(self, "alpha_"):
-            sizes = len(self.alpha_), len(self.beta_)
-            if sizes == (len(problem.positives), len(problem.competitors)):
-                start = self.alpha_, self.beta_
-        return self._solver()(
-            problem,
-            gram,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_time=self.max_time,
-            cache_bytes=int(self.cache_size * 2**20),
-            start=start,
-            random_state=self._seed,
-            verbose=self.verbose,
-            **(self.solver_options or {}),
-            **options,
-        )
-
-    def _store(self, problem: Problem, gram: Gram, solution: Solution) -> None:
-        """Keep the model and its certificate."""
-        self.alpha_, self.beta_ = solution.alpha, solution.beta
-        solution, self.support_, coefficients = model_of(problem, solution, self.tol)
-        self.dual_coef_ = coefficients[np.newaxis]
-        self._fitted_kernel = gram.kernel
-        self.__dict__.pop("coef_", None)  # of an earlier fit with the linear kernel
-        if gram.kernel.precomputed:
-            self.support_vectors_ = np.empty((0, 0), dtype=gram.X.dtype)
-        else:
-            self.support_vectors_ = gram.X[self.support_]
-        if gram.kernel.explicit:
-            w = linear_weights(gram.X, self.support_, self.dual_coef_[0])
-            self.coef_ = w[np.newaxis]
-        certificate = solution.certificate
-        # Top negatives often lie exactly at the threshold: they are to reach it in any sum.
-        rounding = rounding_of_scores(gram, self.support_, self.dual_coef_[0])
-        self.threshold_ = certificate.threshold - rounding
-        self.objective_ = certificate.primal
-        self.dual_gap_ = certificate.gap
-        self.n_iter_ = solution.n_iter
-        self.history_ = solution.history
-        self.stats_ = dict(solution.stats)
-        self.status_ = final_status(gram, solution, self.support_, self.tol)

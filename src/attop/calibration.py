@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from attop._labels import TopScoreMixin
-from attop._replica import replica
+from attop._replica import all_or_nothing
 from attop.metrics._inputs import check_count, check_share
 from attop.metrics._response import RESPONSE_METHODS, positive_class, positive_scores
 
@@ -232,8 +232,9 @@ class NeymanPearsonThreshold(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin,
         self.pos_label = pos_label
         self.random_state = random_state
 
-    def fit(self, X, y, **fit_params: Any) -> NeymanPearsonThreshold:
-        """Fit the estimator and set the threshold.
+    @all_or_nothing
+    def fit(self, X, y, **fit_params: Any) -> Self:
+        """Fit the estimator and set the threshold; an error leaves all as it was before.
 
         Parameters
         ----------
@@ -249,27 +250,26 @@ class NeymanPearsonThreshold(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin,
         -------
         self
         """
-        fitted = replica(self)
-        fitted._check_parameters()
+        self._check_parameters()
         X, y = indexable(X, _check_labels(y, type(self).__name__))
         if self.cv == "prefit":
             check_is_fitted(self.estimator)
-            fitted.estimator_ = self.estimator
-            held_out = fitted._negatives(y, self.estimator.classes_)
-            fitted._check_enough(len(held_out), len(held_out))
+            self.estimator_ = self.estimator
+            held_out = self._negatives(y, self.estimator.classes_)
+            self._check_enough(len(held_out), len(held_out))
         else:
-            training, held_out = fitted._split(y)
-            fitted.estimator_ = clone(self.estimator).fit(
+            training, held_out = self._split(y)
+            self.estimator_ = clone(self.estimator).fit(
                 _safe_indexing(X, training),
                 y[training],
                 **_check_method_params(X, fit_params, indices=training),
             )
-        fitted.classes_ = fitted.estimator_.classes_
+        self.classes_ = self.estimator_.classes_
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(fitted.estimator_, name):
-                setattr(fitted, name, getattr(fitted.estimator_, name))
-        fitted._set_threshold(_safe_indexing(X, held_out))
-        self.__dict__ = fitted.__dict__
+            self.__dict__.pop(name, None)  # of an earlier fit
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        self._set_threshold(_safe_indexing(X, held_out))
         return self
 
     def top_score(self, X) -> NDArray[np.float64]:

@@ -6,17 +6,10 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from attop.base import AtTopClassifier
 from attop.formulations import NONCONVEX_FORMULATIONS, TopQuantile
-from attop.kernels.functions import Gram
-from attop.quantile_problem import QuantileProblem
-from attop.solvers.solution import Status
 
 
-# These two answer for parts of the base class with other types: a problem without dual
-# variables, and a solution that is the weights themselves.
 @dataclass(eq=False, repr=False)
 class _QuantileClassifier(AtTopClassifier):
     """What Grill and GrillNP share."""
@@ -26,48 +19,6 @@ class _QuantileClassifier(AtTopClassifier):
     tau: float = 0.05
     _: KW_ONLY
     kernel: str | Callable[..., Any] = "linear"
-
-    def _problem(self, positive) -> QuantileProblem:  # type: ignore[override]
-        return self.formulation.quantile_problem(
-            positive, float(self.C), self.surrogate, float(self.tau)
-        )
-
-    def _solver(self) -> Callable[..., Any]:
-        from attop.solvers.primal import solve_quantile
-
-        return solve_quantile
-
-    def _solve(self, problem, gram: Gram, start=None, **options):
-        if self.warm_start and hasattr(self, "coef_"):
-            previous = self.coef_[0]
-            start = previous if len(previous) == gram.X.shape[1] else start
-        return self._solver()(
-            problem,
-            gram,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_time=self.max_time,
-            start=start,
-            random_state=self._seed,
-            verbose=self.verbose,
-            **(self.solver_options or {}),
-            **options,
-        )
-
-    def _store(self, problem, gram: Gram, solution) -> None:
-        self._fitted_kernel = gram.kernel
-        self.coef_ = solution.coef[np.newaxis]
-        # The sample whose score is the threshold is to reach it in any order of the sum.
-        largest = max(float(gram.X.max()), -float(gram.X.min()))
-        self.threshold_ = solution.threshold - 2.0**-43 * largest * float(
-            np.sum(np.abs(solution.coef))
-        )
-        self.objective_ = solution.objective
-        self.start_objectives_ = solution.start_objectives
-        self.dual_gap_ = np.nan
-        self.n_iter_ = solution.n_iter
-        self.history_ = solution.history
-        self.status_ = Status.NO_CERTIFICATE
 
 
 @dataclass(eq=False, repr=False)
@@ -97,7 +48,7 @@ class Grill(_QuantileClassifier):
 
     Attributes
     ----------
-    coef_, threshold_, objective_, n_iter_, history_, status_, classes_, feature_map_
+    coef_, threshold_, objective_, n_iter_, history_, stats_, status_, classes_, feature_map_
         As in `AtTopClassifier`; there are no `alpha_`, `beta_` and support vectors.
     start_objectives_ : ndarray of shape (n_starts,)
         The objective at each start.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from attop._words import suggestion
 from attop.cli.fit import KIND
 
 if TYPE_CHECKING:
@@ -74,8 +75,6 @@ def _read(path: Path) -> DataFrame:
 
 def _features(frame: DataFrame, content: dict[str, Any], path: Path):
     """The columns that the model was fitted to, in their order."""
-    from attop.experiments.reading import suggestion
-
     names = content["feature_names"]
     for name in names:
         if name not in frame.columns:

@@ -6,13 +6,13 @@ import gzip
 import os
 import zlib
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attop._words import listed, suggestion
 from attop.datasets.loading import Dataset, npz_arrays
 
 #: Names of samples and labels in npz files, most specific first; those of the test set too.
@@ -96,14 +96,14 @@ def _read_table(path: Path, target: str | None, positive: Any, ignore: Sequence[
     if target is None:
         raise ValueError(
             f"The 'target' parameter of load_file must name the column of the labels. {path.name} "
-            f"has the columns {_some(columns)}."
+            f"has the columns {listed(columns)}."
         )
     for column in (target, *ignore):
         if column not in columns:
             parameter = "target" if column == target else "ignore"
             raise ValueError(
                 f"The '{parameter}' parameter of load_file must name columns of {path.name}. "
-                f"Got {column!r} instead{_hint(column, columns)}"
+                f"Got {column!r} instead. {suggestion(column, columns)}"
             )
     missing = int(frame[target].isna().sum())
     if missing:
@@ -116,7 +116,7 @@ def _read_table(path: Path, target: str | None, positive: Any, ignore: Sequence[
     words = [name for name, kind in features.dtypes.items() if kind.kind not in "biuf"]
     if words:
         raise ValueError(
-            f"Columns of {path.name} must be numeric. Got {_some(words)}; encode them or name "
+            f"Columns of {path.name} must be numeric. Got {listed(words)}; encode them or name "
             "them in 'ignore'."
         )
     X = features.to_numpy(dtype=np.float64)
@@ -225,13 +225,13 @@ def as_binary(labels: NDArray, positive: Any, where: str) -> NDArray[np.int64]:
             return (labels == values[1]).astype(np.int64)
         raise ValueError(
             "The 'positive' parameter of load_file must say which label is positive, unless the "
-            f"labels are 0 and 1 or -1 and 1. Got {_some(values.tolist())} in {where}."
+            f"labels are 0 and 1 or -1 and 1. Got {listed(values.tolist())} in {where}."
         )
     spelled = {_spell(value): value for value in values.tolist()}
     if _spell(positive) not in spelled:
         raise ValueError(
             f"The 'positive' parameter of load_file must be a label in {where}. "
-            f"Got {positive!r} instead{_hint(_spell(positive), list(spelled))}"
+            f"Got {positive!r} instead. {suggestion(_spell(positive), spelled)}"
         )
     if len(values) < 2:
         raise ValueError(f"All labels in {where} are {positive!r}: there is nothing to tell apart.")
@@ -243,15 +243,3 @@ def _spell(label: Any) -> str:
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     return str(label)
-
-
-def _hint(word: str, known: list[str]) -> str:
-    """End of a sentence: the nearest known word, or some of them."""
-    nearest = get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"; did you mean {nearest[0]!r}?" if nearest else f"; there are {_some(known)}."
-
-
-def _some(items: Sequence[Any], most: int = 10) -> str:
-    """The first items of a list that may be long."""
-    shown = ", ".join(repr(item) for item in items[:most])
-    return f"[{shown}]" if len(items) <= most else f"[{shown}, ... {len(items)} in all]"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from attop._words import did_you_mean
 from attop.datasets.readers import Arrays, read_cifar10, read_cifar100, read_idx, read_svhn
 
 
@@ -235,10 +235,9 @@ def dataset_info(name: str) -> DatasetInfo:
     }
     info = known.get(simplify(name))
     if info is None:
-        nearest = get_close_matches(simplify(name), known, n=1, cutoff=0.5)
-        hint = f" Did you mean {known[nearest[0]].name!r}?" if nearest else ""
+        hint = did_you_mean(simplify(name), {alias: info.name for alias, info in known.items()})
         raise ValueError(
             f"The 'name' parameter of load_dataset must be one of {list(DATASETS)}. "
-            f"Got {name!r} instead.{hint}"
+            f"Got {name!r} instead. {hint}".rstrip()
         )
     return info

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from attop._words import suggestion
 from attop.datasets import DATASETS, Dataset, Split, load_dataset, load_file
 from attop.datasets.registry import dataset_info, simplify
-from attop.experiments.reading import suggestion
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
 
+from attop import pipeline
 from attop.datasets import Split
 from attop.experiments.data import split
 from attop.experiments.expansion import Fit, Group, digest
 from attop.experiments.kernels import SplitKernel
 from attop.experiments.methods import CLASSIFIERS, SVM, build
 from attop.experiments.store import Record, Store
-from attop.kernels.functions import Gram, Linear, kernel_class
+from attop.kernels.functions import kernel_class
 from attop.model_selection._scoring import Decided, scorer_of
 from attop.model_selection._shared import SharedFits
 from attop.model_selection._starts import walking_order
+from attop.pipeline import TrainingSet
 from attop.problem import Problem
 
 #: Points kept of a history and of a ROC curve.
@@ -98,7 +100,8 @@ def _prepare(group: Group) -> Workplace:
         return Workplace(parts, None, X_score)
     prototype = build("TopPush", {}, fit.kernel, fit.solver)
     n_bytes = int(prototype.cache_size * 2**20)
-    kernel = SplitKernel(prototype._kernel(parts.X_train), parts.X_train, X_score, n_bytes)
+    function = pipeline.kernel_of(prototype, parts.X_train)
+    kernel = SplitKernel(function, parts.X_train, X_score, n_bytes)
     return Workplace(parts, kernel, X_score)
 
 
@@ -124,29 +127,27 @@ def _attempt(function, *arguments) -> Fitted | Exception:
 def _fit_sharing(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted | Exception]]:
     """Fits of the exact solver: kernel columns are computed once, each starts from the nearest."""
     parts = place.parts
+    data: TrainingSet | None = None
     ready: list[tuple[Fit, Any, Problem]] = []
     for fit in fits:
         try:
             model = _build(fit, parts)
-            X_train, positive = model._check_training_data(parts.X_train, parts.y_train)
-            ready.append((fit, model, model._problem(positive)))
+            data = data or pipeline.prepare(model, parts.X_train, parts.y_train)
+            ready.append((fit, model, pipeline.problem_of(model, data.positive)))
         except ValueError as error:  # such as K above the number of negatives
             yield fit, error
-    if not ready:
+    if data is None or not ready:
         return
-    kernel = Linear() if place.kernel is None else place.kernel.kernel
-    gram = Gram(kernel, X_train)
-    tol, cache_size = ready[0][1].tol, ready[0][1].cache_size
-    with SharedFits(gram, tol, cache_size) as shared:
+    with SharedFits(data.gram, ready[0][1].tol, ready[0][1].cache_size) as shared:
 
-        def solve(fit: Fit, model: Any, problem: Problem) -> Fitted:
+        def fitted(fit: Fit, model: Any, problem: Problem) -> Fitted:
             began = time.perf_counter()
-            model._store(problem, gram, shared.solve(model, problem))
+            shared.fit(model, data, problem)
             seconds = time.perf_counter() - began
             return Fitted(model, _scores(place, fit, model), seconds)
 
         for i in walking_order([problem for _, _, problem in ready]):
-            yield ready[i][0], _attempt(solve, *ready[i])
+            yield ready[i][0], _attempt(fitted, *ready[i])
 
 
 def _fit_alone(place: Workplace, fit: Fit) -> Fitted:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import attop
+from attop._words import suggestion
 from attop.base import AtTopClassifier
 from attop.datasets.registry import simplify
-from attop.experiments.reading import suggestion
 from attop.model_selection._parameters import LAMBDA, SHARING_SOLVERS, with_parameters
 
 #: The baseline, scikit-learn's SVC.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attop.experiments.reading import suggestion
+from attop._words import suggestion
 from attop.experiments.store import Record, Store
 
 #: Where results are kept if the user does not say.

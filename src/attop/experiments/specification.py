@@ -31,9 +31,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from attop._words import suggestion
 from attop.experiments.data import DatasetSpec, resolve_dataset
 from attop.experiments.methods import build, label_of, own_metric, parameters_of, resolve_method
-from attop.experiments.reading import Section, SpecificationError, suggestion
+from attop.experiments.reading import Section, SpecificationError
 from attop.metrics import get_scorer
 from attop.model_selection._parameters import LAMBDA
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import csv
 import html
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from attop._words import did_you_mean
 
 #: Columns of a long table of results.
 RESULT_COLUMNS = ("dataset", "method", "seed", "metric", "value")
@@ -275,8 +275,8 @@ def _rows_of(results: Any, metric: str, owner: str):
     if not len(chosen):
         known = [str(name) for name in frame["metric"].unique()]
         raise ValueError(
-            f"The 'metric' parameter of {owner} must be one of {known}. Got {metric!r} instead."
-            f"{_suggestion(metric, known)}"
+            f"The 'metric' parameter of {owner} must be one of {known}. Got {metric!r} instead. "
+            f"{did_you_mean(metric, known)}".rstrip()
         )
     twice = chosen.duplicated(["dataset", "method", "seed"])
     if twice.any():
@@ -287,11 +287,6 @@ def _rows_of(results: Any, metric: str, owner: str):
             f"{row['seed']!r} instead."
         )
     return chosen
-
-
-def _suggestion(word: str, known: Sequence[str]) -> str:
-    nearest = get_close_matches(str(word), known, n=1, cutoff=0.5)
-    return f" Did you mean {nearest[0]!r}?" if nearest else ""
 
 
 def _precise(value: float) -> str:

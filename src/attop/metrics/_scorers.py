@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import sklearn.metrics
 from sklearn.metrics._scorer import _Scorer
 
 from attop._labels import stated_pos_label
+from attop._words import did_you_mean
 from attop.metrics._area import partial_auc
 from attop.metrics._inputs import check_count, check_share
 from attop.metrics._operating_points import (
@@ -135,7 +135,7 @@ def get_scorer(scoring: str | Callable[..., float], *, pos_label: Any = None):
         return sklearn.metrics.get_scorer(scoring)
     if metric is None or not metric.n_required <= len(numbers) <= len(metric.parameters):
         raise ValueError(
-            f"{scoring!r} is not a valid scorer. Did you mean {_nearest_name(scoring)!r}? "
+            f"{scoring!r} is not a valid scorer. {_nearest(stem, numbers)} "
             "Call attop.metrics.get_scorer_names() for examples of every metric."
         )
     values = {}
@@ -165,14 +165,10 @@ def _parse(number: str) -> int | float | str:
     return number
 
 
-def _nearest_name(name: str) -> str:
-    """The valid name closest to `name`, with its numbers where the metric takes them."""
-    stem, numbers = _split(name)
-    candidates = [*_METRICS, *sklearn.metrics.get_scorer_names()]
-    nearest = get_close_matches(stem, candidates, n=1, cutoff=0.0)[0]
-    metric = _METRICS.get(nearest)
-    if metric is None:
-        return nearest
-    if not metric.n_required <= len(numbers) <= len(metric.parameters):
-        numbers = [metric.examples[0]]
-    return "_".join(filter(None, (nearest, *numbers)))
+def _nearest(stem: str, numbers: list[str]) -> str:
+    """The question for the closest valid name, with the numbers where the metric takes them."""
+    known = {name: name for name in sklearn.metrics.get_scorer_names()}
+    for name, metric in _METRICS.items():
+        fitting = metric.n_required <= len(numbers) <= len(metric.parameters)
+        known[name] = "_".join(filter(None, (name, *(numbers if fitting else metric.examples[:1]))))
+    return did_you_mean(stem, known, cutoff=0.0)

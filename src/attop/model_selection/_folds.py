@@ -12,16 +12,16 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from attop import objectives
-from attop._model import Model, model_of
-from attop._scores import Scores, rounding_of_scores
-from attop._verdict import final_status
+from attop import objectives, pipeline
+from attop._model import DualModel, dual_model
+from attop._scores import Scores
 from attop.base import AtTopClassifier
 from attop.kernels.functions import Gram, Kernel
 from attop.model_selection._parameters import with_parameters
 from attop.model_selection._scoring import Decided, Scorer
 from attop.model_selection._shared import SharedFits
 from attop.model_selection._starts import walking_order
+from attop.pipeline import TrainingSet
 from attop.problem import Problem
 from attop.solvers.solution import Status
 
@@ -32,10 +32,11 @@ Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 class Candidate(NamedTuple):
-    """An estimator and values of its parameters."""
+    """An estimator, values of its parameters, and its kernel on all samples."""
 
     estimator: AtTopClassifier
     parameters: dict[str, Any]
+    kernel: Kernel
 
 
 class FoldFit(NamedTuple):
@@ -57,14 +58,10 @@ class Task:
 
     Attributes
     ----------
-    X : ndarray or CSR matrix
-        All samples, or their kernel matrix.
+    data : TrainingSet
+        All samples.
     y : ndarray
         Their labels.
-    classes : ndarray of shape (2,)
-        The labels there are, sorted.
-    pos_label : label
-        The positive one.
     candidates : list of Candidate
         What to fit.
     folds : list of (train, test)
@@ -73,18 +70,11 @@ class Task:
         The judge.
     """
 
-    X: Any
+    data: TrainingSet
     y: NDArray[Any]
-    classes: NDArray[Any]
-    pos_label: Any
     candidates: list[Candidate]
     folds: list[Fold]
     scorer: Scorer
-
-    @property
-    def positive(self) -> NDArray[np.bool_]:
-        """Which samples are positive."""
-        return self.y == self.pos_label
 
     def fits(self, n_jobs: int | None) -> Iterator[FoldFit]:
         """All fits, as they are finished, in as many processes as asked."""
@@ -101,14 +91,13 @@ class Stores:
     def __init__(self, task: Task) -> None:
         self.task = task
         self._stack = ExitStack()
-        kernels = [candidate.estimator._kernel(task.X) for candidate in task.candidates]
-        self.kernel_of = kernels
         self._shared: dict[Kernel, SharedFits] = {}
-        for kernel in dict.fromkeys(kernels):
-            users = [c.estimator for c, k in zip(task.candidates, kernels) if k == kernel]
+        kernels = dict.fromkeys(candidate.kernel for candidate in task.candidates)
+        for kernel in kernels:
+            users = [c.estimator for c in task.candidates if c.kernel == kernel]
             tol = min(user.tol for user in users)
-            megabytes = max(user.cache_size for user in users) / len(set(kernels))
-            shared = SharedFits(Gram(kernel, task.X), tol, megabytes)
+            megabytes = max(user.cache_size for user in users) / len(kernels)
+            shared = SharedFits(Gram(kernel, task.data.X), tol, megabytes)
             self._shared[kernel] = self._stack.enter_context(shared)
 
     def __enter__(self) -> Self:
@@ -119,7 +108,7 @@ class Stores:
 
     def of(self, candidate: int) -> SharedFits:
         """The shared fits of a candidate."""
-        return self._shared[self.kernel_of[candidate]]
+        return self._shared[self.task.candidates[candidate].kernel]
 
     def fits(self, fold: int) -> Iterator[FoldFit]:
         """The fits of all candidates on one fold, in the order that is cheapest."""
@@ -132,14 +121,14 @@ class Stores:
             yield self._fit(i, fold, models[i], problems[i])
 
     def _model(self, candidate: Candidate, train: NDArray[np.intp]) -> AtTopClassifier:
-        n_positives = int(np.count_nonzero(self.task.positive[train]))
+        n_positives = int(np.count_nonzero(self.task.data.positive[train]))
         if not 0 < n_positives < len(train):
             raise ValueError("The training samples of every fold must be of both classes.")
         return with_parameters(candidate.estimator, candidate.parameters, n_positives)
 
     def _problem(self, model: AtTopClassifier, train: NDArray[np.intp]) -> Problem:
         """The problem of `model` on the rows `train` of the whole kernel matrix."""
-        within = model._problem(self.task.positive[train])
+        within = pipeline.problem_of(model, self.task.data.positive[train])
         return within._replace(rows=train[within.rows])
 
     def _fit(self, i: int, fold: int, model: AtTopClassifier, problem: Problem) -> FoldFit:
@@ -147,34 +136,33 @@ class Stores:
         began = time.perf_counter()
         solution = shared.solve(model, problem)
         seconds = time.perf_counter() - began
-        found = model_of(problem, solution, model.tol)
-        status = final_status(shared.gram, found.solution, found.support, model.tol)
+        found = dual_model(problem, shared.gram, solution, model.tol)
         test = self.task.folds[fold][1]
         scores = _top_scores(shared.gram, problem, found, test)
         tied, score = bool(np.ptp(scores) == 0.0), self._score(scores, test)
         gap, columns = found.solution.certificate.gap, int(solution.stats["columns"])
-        return FoldFit(i, fold, score, tied, seconds, gap, status, columns)
+        return FoldFit(i, fold, score, tied, seconds, gap, found.status, columns)
 
     def _score(self, scores: NDArray[np.float64], test: NDArray[np.intp]) -> float:
         """What the scorer says of the rows `test`."""
-        judged = Decided(scores, self.task.classes, self.task.pos_label)
+        seen = self.task.data.seen
+        judged = Decided(scores, seen["classes_"], seen["pos_label_"])
         return judged.score_by(self.task.scorer, self.task.y[test])
 
 
 def _top_scores(
-    gram: Gram, problem: Problem, model: Model, test: NDArray[np.intp]
+    gram: Gram, problem: Problem, model: DualModel, test: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """Scores less threshold of the rows `test`, as the fitted model has them."""
-    solution, support, coefficients = model
+    solution = model.solution
     assert solution.scores is not None  # the exact solver always has them
-    rounding = rounding_of_scores(gram, support, coefficients)
     kept = solution.scores[test]
-    if len(support) and np.ptp(kept) > _SINGLE * rounding:
-        return kept - (objectives.threshold(problem, solution.scores) - rounding)
+    if len(model.support) and np.ptp(kept) > _SINGLE * model.rounding:
+        return kept - (objectives.threshold(problem, solution.scores) - model.rounding)
     # What the solver has kept may be off by more than the scores differ.
-    exact = Scores(gram, support, coefficients)
+    exact = Scores(gram, model.support, model.coefficients)
     exact.compute(test)
-    return exact.values[test] - (solution.certificate.threshold - rounding)
+    return exact.values[test] - model.threshold
 
 
 def _fits_of(task: Task, folds: NDArray[np.intp]) -> list[FoldFit]:

@@ -9,15 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from attop._verdict import warn_of_status, warn_of_zero
+from attop import pipeline
 from attop.base import AtTopClassifier
-from attop.kernels.functions import Gram
 from attop.model_selection._parameters import check_estimator, check_names, with_parameters
 from attop.model_selection._shared import SharedFits
 from attop.model_selection._starts import walking_order
-from attop.solvers.solution import Status
 
 
 @dataclass(frozen=True)
@@ -95,25 +92,15 @@ def fit_path(estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any]
     values = list(values)
     if not values:
         raise ValueError("The 'values' parameter of fit_path must not be empty.")
-    reader = clone(estimator)
-    data, positive = reader._check_training_data(X, y)
-    seen = {name: value for name, value in vars(reader).items() if name.endswith("_")}
-    n_positives = int(np.count_nonzero(positive))
-    models = [with_parameters(estimator, {param: value}, n_positives) for value in values]
-    problems = [model._problem(positive) for model in models]
-    gram = Gram(estimator._kernel(data), data)
-    seconds, columns = np.zeros(len(models)), np.zeros(len(models), dtype=np.int64)
-    with SharedFits(gram, estimator.tol, estimator.cache_size) as shared:
+    data = pipeline.prepare(estimator, X, y)
+    models = [with_parameters(estimator, {param: value}, data.n_positives) for value in values]
+    problems = [pipeline.problem_of(model, data.positive) for model in models]
+    seconds = np.zeros(len(models))
+    with SharedFits(data.gram, estimator.tol, estimator.cache_size) as shared:
         for i in walking_order(problems):
             began = time.perf_counter()
-            models[i].__dict__.update(seen)  # the classes, the number and names of features
-            solution = shared.solve(models[i], problems[i])
-            models[i]._store(problems[i], gram, solution)
+            name = f"{type(estimator).__name__} with {param}={values[i]!r}"
+            shared.fit(models[i], data, problems[i], name)
             seconds[i] = time.perf_counter() - began
-            columns[i] = solution.stats["columns"]
-            label = f"{type(estimator).__name__} with {param}={values[i]!r}"
-            warn_of_status(label, models[i])
-            if models[i].status_ is not Status.NOT_PSD:
-                formulation, certificate = estimator.formulation, solution.certificate
-                warn_of_zero(formulation, problems[i], certificate, models[i].tol)
+    columns = np.array([model.stats_["columns"] for model in models], dtype=np.int64)
     return Path(param, values, models, seconds, columns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
@@ -11,17 +10,18 @@ from typing import Any, Self
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from attop import pipeline
 from attop._labels import TopScoreMixin, stated_pos_label
-from attop._replica import replica
-from attop._verdict import warn_of_status, warn_of_zero
+from attop._replica import all_or_nothing
+from attop._verdict import warn
 from attop.base import AtTopClassifier
-from attop.kernels.functions import kernel_class
+from attop.kernels.functions import Kernel, kernel_class
 from attop.model_selection._folds import Candidate, Fold, FoldFit, Stores, Task
 from attop.model_selection._parameters import (
     LAMBDA,
@@ -32,6 +32,7 @@ from attop.model_selection._parameters import (
 )
 from attop.model_selection._results import results_table
 from attop.model_selection._scoring import scorer_of
+from attop.pipeline import TrainingSet
 from attop.solvers.solution import Status
 
 #: What is searched where nothing else is asked for.
@@ -140,6 +141,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.verbose = verbose
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y, groups=None) -> Self:
         """Search, and fit the best candidate on all samples.
 
@@ -158,21 +160,25 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         -------
         self
         """
-        candidates = self._candidates()
-        scorer = scorer_of(self.scoring)
-        reader, data, positive = self._read(X, y)
-        folds = self._folds(data, y, positive, groups)
-        labels = reader.classes_, reader.pos_label_
-        task = Task(data, column_or_1d(y), *labels, candidates, folds, scorer)
+        estimators = self._estimators()
+        for estimator in estimators:
+            check_estimator(estimator, "AtTopCV")
+        grids, scorer = self._grids(estimators), scorer_of(self.scoring)
+        data, kernels = _read(estimators, X, y)
+        candidates = [
+            Candidate(estimator, parameters, kernel)
+            for estimator, grid, kernel in zip(estimators, grids, kernels)
+            for parameters in ParameterGrid(grid)
+        ]
+        folds = self._folds(data, y, groups)
+        task = Task(data, column_or_1d(y), candidates, folds, scorer)
         with Stores(task) as stores:
             fits = self._run(task, stores)
             results = results_table(candidates, fits, len(folds))
             best = int(np.argmin(results["rank_test_score"]))
-            best_estimator = self._refit(task, stores, best, X, y) if self.refit else None
-        fitted = replica(self)
-        fitted._keep(reader, results, best, best_estimator)
+            best_estimator = _refit(task, stores, best) if self.refit else None
+        self._keep(data, results, best, best_estimator)
         _warn_of_search(best, fits)
-        self.__dict__ = fitted.__dict__
         return self
 
     @property
@@ -196,16 +202,6 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             raise ValueError("The 'estimator' parameter of AtTopCV must not be an empty list.")
         return estimators
 
-    def _candidates(self) -> list[Candidate]:
-        estimators = self._estimators()
-        for estimator in estimators:
-            check_estimator(estimator, "AtTopCV")
-        return [
-            Candidate(estimator, parameters)
-            for estimator, grid in zip(estimators, self._grids(estimators))
-            for parameters in ParameterGrid(grid)
-        ]
-
     def _grids(self, estimators: list[AtTopClassifier]) -> list[dict[str, Any]]:
         """The grid of each estimator, checked."""
         grid = DEFAULT_GRID if self.param_grid is None else self.param_grid
@@ -228,26 +224,12 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             check_names(one, estimator, "AtTopCV")
         return grids
 
-    def _read(self, X, y) -> tuple[AtTopClassifier, Any, NDArray[np.bool_]]:
-        """Samples as the estimators take them, which are positive, and who has read them."""
-        readers = [clone(estimator) for estimator in self._estimators()]
-        if len({kernel_class(reader.kernel).precomputed for reader in readers}) > 1:
-            raise ValueError("AtTopCV cannot mix kernel='precomputed' with other kernels.")
-        for reader in readers:
-            data, positive = reader._check_training_data(X, y)
-        if len({reader.pos_label_ for reader in readers}) > 1:
-            raise ValueError("The estimators of AtTopCV must agree in their 'pos_label'.")
-        return reader, data, positive
-
-    def _folds(self, data, y, positive, groups) -> list[Fold]:
-        cv = self.cv
+    def _folds(self, data: TrainingSet, y, groups) -> list[Fold]:
+        cv, rows = self.cv, np.arange(len(data.positive))
         if isinstance(cv, Integral) and self.random_state is not None:
             cv = StratifiedKFold(int(cv), shuffle=True, random_state=self.random_state)
-        splitter = check_cv(cv, positive, classifier=True)
-        folds = [
-            (np.arange(len(positive))[train], np.arange(len(positive))[test])
-            for train, test in splitter.split(data, y, groups)
-        ]
+        splitter = check_cv(cv, data.positive, classifier=True)
+        folds = [(rows[train], rows[test]) for train, test in splitter.split(data.X, y, groups)]
         if not folds:
             raise ValueError("The 'cv' parameter of AtTopCV gave no folds.")
         return folds
@@ -268,30 +250,12 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                 advance()
         return fits
 
-    def _refit(self, task: Task, stores: Stores, best: int, X, y) -> AtTopClassifier:
-        candidate, shared = task.candidates[best], stores.of(best)
-        n_positives = int(np.count_nonzero(task.positive))
-        model = with_parameters(candidate.estimator, candidate.parameters, n_positives)
-        model._check_training_data(X, y)
-        shared.forget()  # the folds were on fewer rows
-        problem = model._problem(task.positive)
-        solution = shared.solve(model, problem)
-        model._store(problem, shared.gram, solution)
-        warn_of_status(type(model).__name__, model)
-        if model.status_ is not Status.NOT_PSD:
-            warn_of_zero(model.formulation, problem, solution.certificate, model.tol)
-        return model
-
-    def _keep(self, reader, results, best: int, best_estimator) -> None:
-        self.classes_, self.pos_label_ = reader.classes_, reader.pos_label_
-        self.n_features_in_ = reader.n_features_in_
-        for name, value in (
-            ("feature_names_in_", getattr(reader, "feature_names_in_", None)),
-            ("best_estimator_", best_estimator),
-        ):
+    def _keep(self, data: TrainingSet, results, best: int, best_estimator) -> None:
+        for name in ("feature_names_in_", "best_estimator_"):
             self.__dict__.pop(name, None)  # of an earlier fit
-            if value is not None:
-                setattr(self, name, value)
+        self.__dict__.update(data.seen)
+        if best_estimator is not None:
+            self.best_estimator_ = best_estimator
         self.cv_results_ = results
         self.best_index_ = best
         self.best_params_ = results["params"][best]
@@ -313,23 +277,43 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return tags
 
 
+def _read(estimators: list[AtTopClassifier], X, y) -> tuple[TrainingSet, list[Kernel]]:
+    """The samples, and the kernel of each estimator on them."""
+    if len({kernel_class(estimator.kernel).precomputed for estimator in estimators}) > 1:
+        raise ValueError("AtTopCV cannot mix kernel='precomputed' with other kernels.")
+    kernels, labels = [], set()
+    for estimator in estimators:
+        data = pipeline.prepare(estimator, X, y)
+        kernels.append(data.kernel)
+        labels.add(data.seen["pos_label_"])
+    if len(labels) > 1:
+        raise ValueError("The estimators of AtTopCV must agree in their 'pos_label'.")
+    return data, kernels
+
+
+def _refit(task: Task, stores: Stores, best: int) -> AtTopClassifier:
+    """The best candidate, fitted to all samples."""
+    candidate, shared, data = task.candidates[best], stores.of(best), task.data
+    model = with_parameters(candidate.estimator, candidate.parameters, data.n_positives)
+    shared.forget()  # the folds were on fewer rows
+    shared.fit(model, data, pipeline.problem_of(model, data.positive))
+    return model
+
+
 def _warn_of_search(best: int, fits: list[FoldFit]) -> None:
     missed = [fit for fit in fits if fit.status is not Status.CONVERGED]
     if missed:
-        warnings.warn(
+        warn(
             f"{len(missed)} of {len(fits)} fits of AtTopCV are not certified optimal; the first: "
             f"{missed[0].status}. See 'max_dual_gap' and the statuses in cv_results_.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     n_tied = sum(fit.tied for fit in fits if fit.candidate == best)
     if n_tied:
-        warnings.warn(
+        warn(
             f"The best candidate of AtTopCV gave the same score to all samples left out, in "
             f"{n_tied} of its fits: metrics that count ties as hits take that for perfect. Try a "
             'larger C (a smaller lambda), K or tau, or a metric that does not, such as "roc_auc".',
-            UserWarning,
-            stacklevel=3,
         )
 
 

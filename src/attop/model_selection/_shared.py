@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attop import pipeline
 from attop.base import AtTopClassifier
 from attop.kernels.functions import Gram
 from attop.model_selection._memory import RememberingGram
 from attop.model_selection._starts import Solved, nearest, start_from
 from attop.objectives import support
+from attop.pipeline import TrainingSet
 from attop.problem import Problem
 from attop.solvers import load
 from attop.solvers.solution import Solution
@@ -58,11 +60,22 @@ class SharedFits:
         """Solve the problem as `estimator` would, from the nearest known solution."""
         known = nearest(problem, self._solved)
         start = None if known is None else start_from(known, problem)
-        solution = estimator._solve(problem, self.gram, start=start, columns=self.columns)
+        # Estimators without a dual have no columns to share and do not come here.
+        solution = cast(
+            Solution,
+            pipeline.solve(estimator, problem, self.gram, start=start, columns=self.columns),
+        )
         if isinstance(self.gram, RememberingGram):
             self.gram.remember(support_rows(problem, solution))
         self._solved.append(Solved(problem, solution))
         return solution
+
+    def fit(
+        self, estimator: AtTopClassifier, data: TrainingSet, problem: Problem, name: str = ""
+    ) -> None:
+        """Fit `estimator` in place to all samples; warnings call it `name`."""
+        solution = self.solve(estimator, problem)
+        pipeline.finish(estimator, data, problem, solution, gram=self.gram, name=name)
 
 
 def support_rows(problem: Problem, solution: Solution) -> NDArray[np.intp]:

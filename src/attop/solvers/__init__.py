@@ -1,28 +1,21 @@
 """Solvers of the problems of the formulations.
 
-Every solver is a function ::
-
-    solve(problem, gram, *, tol, max_iter, max_time, cache_bytes, start, random_state,
-          verbose, **options) -> Solution
-
-where ``tol`` bounds the relative duality gap, ``max_iter=-1`` and ``max_time=None`` set no
-limit, ``start`` is None or a pair (alpha, beta), and the solution carries the certificate
-of `attop.objectives.certify`.  ``**options`` are the solver's own, by name.  A new solver is
-one module and one line in `SOLVERS`.
+Every solver is a function, a `Solver`: it takes a problem, its kernel matrix, what `Settings`
+hold, where to start, and options of its own by name.  It answers with a `Solution`, which carries
+the certificate of `attop.objectives.certify`; where there is no dual, with a `QuantileSolution`.
+A new solver is one module and one line in `SOLVERS`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
 from types import ModuleType
-from typing import Any
 
 from attop._threads import Pool
-from attop.solvers.solution import Solution
+from attop.solvers.protocol import Solver
 
 #: Where each solver is found, as ``module:function``; imported when first asked for.
 SOLVERS: dict[str, str] = {
@@ -30,18 +23,18 @@ SOLVERS: dict[str, str] = {
     "pairwise": "attop.solvers.pairwise:solve",
     "primal": "attop.solvers.primal:solve",
 }
-#: Arguments that the library itself gives to solvers: no options for users.
-_GIVEN = {
-    *("problem", "gram", "tol", "max_iter", "max_time", "cache_bytes"),
-    *("start", "random_state", "verbose", "columns", "tuning"),
-}
 #: The solver that ``"auto"`` stands for.
 DEFAULT_SOLVER = "exact"
+#: That of problems without a dual, under any name.
+NONCONVEX_SOLVER = "attop.solvers.primal:solve_quantile"
+#: Arguments that the library itself gives to solvers: no options for users.
+_GIVEN = {*signature(Solver.__call__).parameters, "columns", "tuning"}
 
 
-def get_solver(name: str) -> Callable[..., Solution]:
+def get_solver(name: str, convex: bool = True) -> Solver:
     """The function of the solver called `name`, a key of `SOLVERS` or ``"auto"``."""
-    module, function = SOLVERS[DEFAULT_SOLVER if name == "auto" else name].split(":")
+    where = SOLVERS[DEFAULT_SOLVER if name == "auto" else name] if convex else NONCONVEX_SOLVER
+    module, function = where.split(":")
     return getattr(load(module), function)
 
 
@@ -66,6 +59,6 @@ def _import(module: str) -> ModuleType:
     return found
 
 
-def options_of(solve: Callable[..., Any]) -> list[str]:
+def options_of(solve: Solver) -> list[str]:
     """The names of the options that the function of a solver takes."""
     return [name for name in signature(solve).parameters if name not in _GIVEN]

@@ -50,6 +50,11 @@ class Limits:
             return False
         return self.recorder.elapsed + ahead + self.ending >= self.max_time
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Time until the limit, None where there is none: the limit of a solver within another."""
+        return None if self.max_time is None else max(0.0, self.max_time - self.recorder.elapsed)
+
 
 @dataclass
 class Progress:

@@ -1,4 +1,4 @@
-"""What every solver returns: dual variables, a status that explains itself, a history."""
+"""What every solver returns: a point, a status that explains itself, a history, what it took."""
 
 from __future__ import annotations
 
@@ -66,34 +66,87 @@ class HistoryRecorder:
         return History(table[:, 0], table[:, 1].astype(np.int64), *table[:, 2:].T)
 
 
-@dataclass(frozen=True)
-class Solution:
+#: The keys of `Outcome.stats`, the same for every solver, and what they count.
+STATS = {
+    "columns": "kernel columns computed, those of a part of the samples counted as that part",
+    "steps": "moves of a pair of dual variables (exact, pairwise) or of the weights (primal)",
+    "support": "dual variables that are not zero",
+    "seconds_start": "seconds until the starting point was there",
+    "seconds_subsample": "how many of these went into the solution of a subsample",
+    "seconds_rounds": "seconds of the rounds or steps, those behind the starting point included",
+    "seconds_certificate": "seconds of the certificate",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a solver ended and what it took, whatever it has found.
+
+    Attributes
+    ----------
+    status : Status
+        How the solver ended, in its own view; a certificate has the last word.
+    history : History
+        Progress.
+    n_iter : int
+        Iterations (rounds of the exact solver, steps of the others).
+    stats : dict
+        A number for each key of `STATS`, 0 where the solver does not give one.
+    """
+
+    status: Status
+    history: History
+    n_iter: int
+    stats: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        complete = dict.fromkeys(STATS, 0.0) | self.stats
+        object.__setattr__(self, "stats", complete)  # as the class is frozen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solution(Outcome):
     """Dual variables and how they were found.
 
     Attributes
     ----------
     alpha, beta : ndarray of float64
         Dual variables of the positives and of the competitors.
-    status : Status
-        How the solver ended, in its own view; the certificate has the last word.
-    history : History
-        Progress.
-    n_iter : int
-        Iterations (rounds of the exact solver, steps of the others).
-    stats : dict
-        Counts worth knowing, such as the number of kernel columns computed.
     certificate : Certificate
         The referee's view of `alpha` and `beta`, from `attop.objectives.certify`.
     scores : ndarray of shape (n_samples,), optional
         Scores of all rows of the kernel matrix, as precise as the solver keeps them; rows
         that are no part of the problem are scored too.
+    status, history, n_iter, stats
+        As in `Outcome`.
     """
 
     alpha: NDArray[np.float64]
     beta: NDArray[np.float64]
-    status: Status
-    history: History
-    n_iter: int
-    stats: dict[str, float]
     certificate: Certificate
     scores: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantileSolution(Outcome):
+    """The best weights found of a problem without a dual, and how.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_features,)
+        The weights ``w``.
+    objective : float
+        Value at `coef`.
+    threshold : float
+        The quantile of the scores of `coef`.
+    start_objectives : ndarray of shape (n_starts,)
+        Value at each start.
+    status, history, n_iter, stats
+        As in `Outcome`; the history has the best value so far along the steps of all starts, but
+        no dual value and no gap.
+    """
+
+    coef: NDArray[np.float64]
+    objective: float
+    threshold: float
+    start_objectives: NDArray[np.float64]

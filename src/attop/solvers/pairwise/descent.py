@@ -93,6 +93,7 @@ def solve(
     columns = KernelColumns(gram, cache_bytes, limits)
     descent = _Descent(problem, columns, *_initial_point(problem, columns, start, rng, limits))
     rule = _StoppingRule(tol, gap_reduction)
+    started = limits.recorder.elapsed
     status = None
     while status is None:
         primal, dual = descent.objectives()
@@ -108,6 +109,7 @@ def solve(
             limits.ahead = limits.recorder.elapsed - began
             limits.ending = descent.certificate_seconds()
     alpha, beta = descent.alpha.copy(), descent.beta.copy()
+    ended = limits.recorder.elapsed
     certificate = certify(problem, gram, alpha, beta, tol=tol)
     if status is Status.CONVERGED and not rule.satisfied(certificate.primal, certificate.dual):
         status = Status.PRECISION
@@ -117,7 +119,14 @@ def solve(
         status=status,
         history=limits.recorder.finish(),
         n_iter=limits.rounds,
-        stats={"kernel_columns": columns.n_computed},
+        stats={
+            "columns": columns.n_computed,
+            "steps": limits.rounds,
+            "support": float(np.count_nonzero(descent.point.values)),
+            "seconds_start": started,
+            "seconds_rounds": ended - started,
+            "seconds_certificate": limits.recorder.elapsed - ended,
+        },
         certificate=certificate,
     )
 

@@ -83,6 +83,7 @@ def solve(
     samples = Samples(gram.X)
     limits.ending = GATHERED * samples.seconds()
     descent = _begin(problem, samples, start, method, limits)
+    began = limits.recorder.elapsed
     status: Status | None = None
     while status is None:
         gap = relative_gap(descent.primal, descent.dual)
@@ -99,6 +100,7 @@ def solve(
         if status is None:
             status = _advance(descent, check_every, limits)
     alpha, beta = descent.best
+    ended = limits.recorder.elapsed
     certificate = certify(problem, gram, alpha, beta, tol=tol)
     if certificate.certifies(tol) and status in (Status.PRECISION, Status.STALLED):
         status = Status.CONVERGED
@@ -108,7 +110,13 @@ def solve(
         status=status,
         history=limits.recorder.finish(),
         n_iter=limits.rounds,
-        stats={},
+        stats={
+            "steps": limits.rounds,
+            "support": float(np.count_nonzero(alpha) + np.count_nonzero(beta)),
+            "seconds_start": began,
+            "seconds_rounds": ended - began,
+            "seconds_certificate": limits.recorder.elapsed - ended,
+        },
         certificate=certificate,
         scores=certificate.scores,
     )

@@ -9,7 +9,6 @@ there are several starts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +18,10 @@ from attop.families.top_mean import mean_of_largest
 from attop.kernels.functions import Gram
 from attop.problem import Problem
 from attop.quantile_problem import QuantileProblem
+from attop.solvers.limits import Limits
 from attop.solvers.primal.driver import solve as solve_convex
 from attop.solvers.primal.samples import Samples
-from attop.solvers.solution import History, HistoryRecorder
+from attop.solvers.solution import QuantileSolution, Status
 
 Vector = NDArray[np.float64]
 
@@ -33,34 +33,6 @@ _PATIENCE = 10
 _MULTIPLES = 2.0 ** np.arange(-5, 6)
 
 
-@dataclass(frozen=True)
-class QuantileSolution:
-    """The best weights found, and how.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (n_features,)
-        The weights ``w``.
-    objective : float
-        Value at `coef`.
-    threshold : float
-        The quantile of the scores of `coef`.
-    start_objectives : ndarray of shape (n_starts,)
-        Value at each start.
-    history : History
-        The best value so far along all steps; there is no dual value and no gap.
-    n_iter : int
-        Steps of all starts.
-    """
-
-    coef: Vector
-    objective: float
-    threshold: float
-    start_objectives: Vector
-    history: History
-    n_iter: int
-
-
 def solve_quantile(
     problem: QuantileProblem,
     gram: Gram,
@@ -68,6 +40,7 @@ def solve_quantile(
     tol: float = 1e-4,
     max_iter: int = -1,
     max_time: float | None = None,
+    cache_bytes: int = 0,
     start: Vector | None = None,
     random_state=None,
     verbose: int = 0,
@@ -87,6 +60,8 @@ def solve_quantile(
         Bound on the steps of each start; -1 for 1000.
     max_time : float, optional
         Bound on the seconds.
+    cache_bytes
+        Without effect: nothing is cached.
     start : ndarray, optional
         Weights to start from besides.
     random_state : int, RandomState or None
@@ -106,27 +81,28 @@ def solve_quantile(
         raise ValueError(
             f"The 'n_starts' option must be an integer of at least 1. Got {n_starts} instead."
         )
-    samples, recorder = Samples(gram.X), HistoryRecorder()
-    most_steps = STEPS_PER_START if max_iter < 0 else max_iter
+    samples = Samples(gram.X)
+    limits = Limits(STEPS_PER_START if max_iter < 0 else max_iter, max_time)
+    record = limits.recorder.add
     best: _Descent | None = None
     start_objectives: list[float] = []
     steps = 0
-    for weights in _starts(problem, gram, samples, start, n_starts, random_state, max_time):
+    for weights in _starts(problem, gram, samples, start, n_starts, random_state, limits):
         descent = _Descent(problem, samples, weights)
         start_objectives.append(descent.best_value)
         before = np.inf if best is None else best.best_value
-        recorder.add(steps, min(before, descent.best_value), np.nan, np.nan)
-        while descent.n_steps < most_steps and descent.step_length > tol * descent.scale:
-            if _over(max_time, recorder):
-                break
+        record(steps, min(before, descent.best_value), np.nan, np.nan)
+        limits.rounds = 0  # max_iter is that of each start
+        while descent.step_length > tol * descent.scale and limits.reached() is None:
             descent.step()
-            steps += 1
-            recorder.add(steps, min(before, descent.best_value), np.nan, np.nan)
+            limits.rounds += 1
+            record(steps + limits.rounds, min(before, descent.best_value), np.nan, np.nan)
+        steps += limits.rounds
         if best is None or descent.best_value < before:
             best = descent
         if verbose:
             print(f"start {len(start_objectives)}: {descent.best_value:.8g} after {steps} steps")
-        if _over(max_time, recorder):
+        if limits.out_of_time():
             break
     assert best is not None  # there is at least one start
     return QuantileSolution(
@@ -134,8 +110,10 @@ def solve_quantile(
         objective=best.best_value,
         threshold=problem.threshold(samples.scores(best.best_w)),
         start_objectives=np.array(start_objectives),
-        history=recorder.finish(),
+        status=Status.NO_CERTIFICATE,
+        history=limits.recorder.finish(),
         n_iter=steps,
+        stats={"steps": steps, "seconds_rounds": limits.recorder.elapsed},
     )
 
 
@@ -150,11 +128,10 @@ class _Descent:
         # No weights longer than this can be better.
         self.scale = float(np.sqrt(2.0 * self.best_value))
         self.step_length = 0.1 * self.scale
-        self.n_steps, self._idle = 0, 0
+        self._idle = 0
 
     def step(self) -> None:
         """Go one step against the gradient."""
-        self.n_steps += 1
         gradient = self.w + self.samples.combine(self.problem.slopes(self.scores))
         length = float(np.linalg.norm(gradient))
         if length == 0.0:  # a stationary point
@@ -180,7 +157,7 @@ def _starts(
     given: Vector | None,
     n_starts: int,
     random_state,
-    max_time: float | None,
+    limits: Limits,
 ) -> Iterator[Vector]:
     """The weights to start from, each at its best multiple."""
     if given is not None:
@@ -188,7 +165,7 @@ def _starts(
     rng = check_random_state(random_state)
     for number in range(n_starts):
         if number == 0:
-            direction = _convex_relative(problem, gram, samples, max_time)
+            direction = _convex_relative(problem, gram, samples, limits)
         elif number == 1:
             means = np.zeros(samples.n_samples)
             means[problem.positives] = 1.0 / len(problem.positives)
@@ -200,7 +177,7 @@ def _starts(
 
 
 def _convex_relative(
-    problem: QuantileProblem, gram: Gram, samples: Samples, max_time: float | None
+    problem: QuantileProblem, gram: Gram, samples: Samples, limits: Limits
 ) -> Vector:
     """About the optimum of TauFPL or TopMeanK with the same parameters."""
     K = max(1, round(len(problem.competitors) * problem.tau))
@@ -208,7 +185,7 @@ def _convex_relative(
     relative = Problem.of(
         problem.positives, problem.competitors, problem.C, problem.surrogate, family
     )
-    solution = solve_convex(relative, gram, tol=1e-2, max_iter=50, max_time=max_time)
+    solution = solve_convex(relative, gram, tol=1e-2, max_iter=50, max_time=limits.seconds_left)
     return samples.weights(relative, solution.alpha, solution.beta)
 
 
@@ -221,7 +198,3 @@ def _scaled(problem: QuantileProblem, samples: Samples, direction: Vector) -> Ve
     norm2 = float(direction @ direction)
     values = [problem.value(c**2 * norm2, c * scores) for c in multiples]
     return multiples[int(np.argmin(values))] * direction
-
-
-def _over(max_time: float | None, recorder: HistoryRecorder) -> bool:
-    return max_time is not None and recorder.elapsed >= max_time

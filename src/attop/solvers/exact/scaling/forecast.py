@@ -34,7 +34,7 @@ class Forecast:
 
     def __init__(self, problem: Problem, gram: Gram) -> None:
         self.least = problem.betas.K  # betas that a point has
-        self.linear, self.n_samples = gram.kernel.name == "linear", gram.n_samples
+        self.linear, self.n_samples = gram.kernel.explicit, gram.n_samples
         rows = np.arange(min(_TRIED, gram.n_samples))
         if self.linear:
             began = time.perf_counter()
