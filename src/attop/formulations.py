@@ -30,16 +30,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.families.largest import Largest
-from attop.families.quantile_hinge import QuantileHinge
-from attop.families.quantile_quadratic import QuantileQuadratic
-from attop.families.top_mean import mean_of_largest
+from attop.families import mean_of_largest, quantile_of
 from attop.problem import Problem
 from attop.quantile_problem import QuantileProblem
 from attop.surrogates import Surrogate, as_surrogate
 
-#: The families of surrogate quantiles, by what the surrogate says about their dual.
-_QUANTILES = {"cap": QuantileHinge, "norm": QuantileQuadratic}
 #: From this share of the competitors on, a given number of scores is a share of them.
 _SHARE = 0.001
 
@@ -89,7 +84,7 @@ class LargestScore(Formulation):
         self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, **parameters: float
     ) -> Problem:
         """The dual problem."""
-        return Problem.of(*self.rows(positive), C, surrogate, Largest())
+        return Problem.of(*self.rows(positive), C, surrogate, mean_of_largest(1))
 
 
 @dataclass(frozen=True)
@@ -142,13 +137,13 @@ class SurrogateQuantile(Formulation):
         """The dual problem for the parameters ``tau`` and ``theta``."""
         positives, competitors = self.rows(positive)
         surrogate = as_surrogate(surrogate)
-        if surrogate.quantile is None:
+        budget = len(competitors) * float(parameters["tau"])
+        family = quantile_of(surrogate, budget, float(parameters["theta"]))
+        if family is None:
             raise ValueError(
                 f"The 'surrogate' parameter of {self.name} must be one whose quantile has a known "
                 f"dual, such as 'hinge' or 'quadratic_hinge'. Got {surrogate.name!r} instead."
             )
-        budget = len(competitors) * float(parameters["tau"])
-        family = _QUANTILES[surrogate.quantile](budget, float(parameters["theta"]))
         return Problem.of(positives, competitors, C, surrogate, family)
 
 

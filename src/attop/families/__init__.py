@@ -22,8 +22,8 @@ A new family is a subclass of `Family` and a formulation that uses it.
 from attop.families.base import BetaTerms, Cap, Family
 from attop.families.largest import Largest
 from attop.families.quantile_hinge import QuantileHinge
-from attop.families.quantile_quadratic import QuantileQuadratic
-from attop.families.top_mean import TopMean
+from attop.families.quantile_quadratic import QuantileQuadratic, quantile_of
+from attop.families.top_mean import TopMean, mean_of_largest
 
 __all__ = [
     "BetaTerms",
@@ -33,4 +33,6 @@ __all__ = [
     "QuantileHinge",
     "QuantileQuadratic",
     "TopMean",
+    "mean_of_largest",
+    "quantile_of",
 ]

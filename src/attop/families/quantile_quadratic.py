@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attop.families.base import BetaTerms, Vector
-from attop.families.quantile_hinge import SurrogateQuantile
+from attop.families.quantile_hinge import QuantileHinge, SurrogateQuantile
+from attop.surrogates import Surrogate
 
 
 @dataclass(frozen=True)
@@ -24,3 +25,13 @@ class QuantileQuadratic(SurrogateQuantile):
         from attop.projections import project_patmat  # compiled: not at import
 
         return project_patmat(alpha, beta, delta, np.inf, problem.alpha_max)[:2]
+
+
+#: The families of surrogate quantiles, by what the surrogate says about their dual.
+_QUANTILES = {"cap": QuantileHinge, "norm": QuantileQuadratic}
+
+
+def quantile_of(surrogate: Surrogate, budget: float, theta: float) -> SurrogateQuantile | None:
+    """The family of the quantile made of this surrogate; None where its dual is not known."""
+    quantile = _QUANTILES.get(surrogate.quantile or "")
+    return None if quantile is None else quantile(budget, theta)

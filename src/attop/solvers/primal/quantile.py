@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from attop.families.top_mean import mean_of_largest
+from attop.families import mean_of_largest
 from attop.kernels.functions import Gram
 from attop.problem import Problem
 from attop.quantile_problem import QuantileProblem
