@@ -1,8 +1,6 @@
 """Runs of experiments: what is kept, what is skipped, what survives."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -135,7 +133,7 @@ def test_a_run_killed_ten_times_ends_with_the_results_of_an_undisturbed_one(tiny
         while process.poll() is None and n_results(folder) <= n_before and kill % 2 == 0:
             time.sleep(0.002)
         time.sleep(rng.uniform(0.0, 0.15))
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         process.communicate()
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 from sklearn.svm import SVC
 
+import attop
 from attop import TopPush
 from attop.base import AtTopClassifier
 from attop.families import BetaTerms, Family
@@ -196,3 +199,19 @@ def test_a_family_from_outside_makes_an_estimator(n):
     losses = np.maximum(0.0, 1.0 - np.where(positive, scores, -scores))
     assert_allclose(model.objective_, 0.5 * norm2 + np.sum(losses), rtol=2e-4)
     assert np.mean(model.predict(X) == known.predict(X)) > 0.99
+
+
+def test_hardly_anybody_knows_a_family_by_name():
+    """Outside their own files: the formulations, which choose them, and one start of Grill."""
+    families = {"Largest", "TopMean", "QuantileHinge", "QuantileQuadratic"}
+    families |= {"mean_of_largest", "quantile_of"}
+    lines = set()
+    package = Path(attop.__file__).parent
+    for path in package.rglob("*.py"):
+        if path.parent.name == "families":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = {getattr(node, "id", ""), getattr(node, "attr", ""), getattr(node, "name", "")}
+            if names & families:
+                lines.add((path, node.lineno))
+    assert len(lines) < 10

@@ -49,6 +49,7 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals to oneself end the process there")
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_of_the_caller_leaves_no_thread_at_work():
     pool, begun = Pool(2), []

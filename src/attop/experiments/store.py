@@ -94,6 +94,8 @@ def _host() -> str:
 
 
 def _is_running(process: int) -> bool:
+    if os.name == "nt":  # where asking by a signal would be an interrupt
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
