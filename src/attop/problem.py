@@ -16,18 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attop._weights import of_rows, unit_weights
 from attop.families.base import BetaTerms, Family
 from attop.surrogates import Surrogate, as_surrogate
-
-
-def unit_weights(count: int) -> NDArray[np.float64]:
-    """So many ones, which take no memory."""
-    return np.broadcast_to(np.float64(1.0), (count,))
-
-
-def are_unit(weights: NDArray[np.float64]) -> bool:
-    """Whether these are such ones, or views of them: sums may then do without."""
-    return weights.strides == (0,)
 
 
 class Problem(NamedTuple):
@@ -71,7 +62,7 @@ class Problem(NamedTuple):
         `sample_weight` has a positive number for each row, None for one copy of each.
         """
         rows = np.concatenate([positives, competitors]).astype(np.intp)
-        weights = unit_weights(len(rows)) if sample_weight is None else sample_weight[rows]
+        weights = unit_weights(len(rows)) if sample_weight is None else of_rows(sample_weight, rows)
         return cls(rows, len(positives), C, as_surrogate(surrogate), family, weights)
 
     @property

@@ -133,7 +133,7 @@ def _fit_sharing(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitte
         try:
             model = _build(fit, parts)
             data = data or pipeline.prepare(model, parts.X_train, parts.y_train)
-            ready.append((fit, model, pipeline.problem_of(model, data.positive)))
+            ready.append((fit, model, pipeline.problem_of(model, data)))
         except ValueError as error:  # such as K above the number of negatives
             yield fit, error
     if data is None or not ready:

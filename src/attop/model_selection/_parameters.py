@@ -69,7 +69,7 @@ def check_names(names: Any, estimator: AtTopClassifier, owner: str) -> None:
 
 
 def with_parameters(
-    estimator: AtTopClassifier, parameters: Mapping[str, Any], n_positives: int
+    estimator: AtTopClassifier, parameters: Mapping[str, Any], n_positives: float
 ) -> AtTopClassifier:
     """A clone of `estimator` with these parameters, ``lambda`` turned into ``C``."""
     named = {_plain(name): _plain(value) for name, value in parameters.items()}
@@ -80,7 +80,7 @@ def with_parameters(
     return candidate
 
 
-def _C_of_lambda(value: Any, n_positives: int) -> float:
+def _C_of_lambda(value: Any, n_positives: float) -> float:
     """``1 / (lambda n_positives)``, infinite for 0."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (number and 0.0 <= value < math.inf):
