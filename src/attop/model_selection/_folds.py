@@ -125,7 +125,8 @@ class Stores:
         there = slice(None) if data.sample_weight is None else data.sample_weight > 0.0
         if len(np.unique(data.positive[there])) < 2:
             raise ValueError("The training samples of every fold must be of both classes.")
-        return with_parameters(candidate.estimator, candidate.parameters, data.n_positives)
+        n = data.n_losses(candidate.estimator.formulation)
+        return with_parameters(candidate.estimator, candidate.parameters, n)
 
     def _fit(self, i: int, fold: int, model: AtTopClassifier, problem: Problem) -> FoldFit:
         shared = self.of(i)

@@ -53,9 +53,9 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         One or several formulations, with the parameters that stay the same.
     param_grid : dict or list of dict, default=None
         Values to try of ``"C"`` or ``"lambda"`` (``C = 1 / (lambda n_positives)`` with
-        the positives of the training samples), ``"surrogate"``, ``"K"``, ``"tau"`` and
-        ``"theta"``.  A dict serves every estimator, as far as it takes the parameters; a
-        list has one for each.  None is ``lambda`` from 1e-1 to 1e-5.
+        the positives of the training samples, for `SVM` all of them), ``"surrogate"``,
+        ``"K"``, ``"tau"`` and ``"theta"``.  A dict serves every estimator, as far as it takes
+        the parameters; a list has one for each.  None is ``lambda`` from 1e-1 to 1e-5.
     cv : int, splitter or iterable of (train, test), default=5
         The folds; an int is a number of stratified ones.
     scoring : str or callable, default="tpr_at_fpr_0.05"
@@ -299,7 +299,8 @@ def _read(
 def _refit(task: Task, stores: Stores, best: int) -> AtTopClassifier:
     """The best candidate, fitted to all samples."""
     candidate, shared, data = task.candidates[best], stores.of(best), task.data
-    model = with_parameters(candidate.estimator, candidate.parameters, data.n_positives)
+    n = data.n_losses(candidate.estimator.formulation)
+    model = with_parameters(candidate.estimator, candidate.parameters, n)
     shared.forget()  # the folds were on fewer rows
     shared.fit(model, data, pipeline.problem_of(model, data))
     return model
