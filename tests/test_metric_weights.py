@@ -1,6 +1,7 @@
 """Sample weights in metrics and scorers count copies, as repeated rows do."""
 
 import inspect
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -153,6 +154,45 @@ def test_doubled_weights_with_the_same_k_look_at_fewer_samples():
     assert precision_at_k(y, s, 2) == 0.5
     assert precision_at_k(y, s, 2, sample_weight=[2] * 5) == 0.0
     assert precision_at_k(y, s, 4, sample_weight=[2] * 5) == 0.5
+
+
+@repeatable
+@given(weighted_scores(), st.integers(0, 1000), st.sampled_from(["0.01", "0.2", "0.5", "1"]))
+def test_weights_of_uneven_size_in_exact_arithmetic(data, seed, tau):
+    y, s, _ = data
+    w = 2.0 ** np.random.default_rng(seed).integers(-15, 15, size=len(y))
+    exact, k = [Fraction(v) for v in w], 1
+
+    def mass(members):
+        return sum((exact[i] for i in np.flatnonzero(members)), Fraction(0))
+
+    positive, negative = y == 1, y == 0
+    reached = [t for t in set(s) if mass(negative & (s >= t)) >= Fraction(tau) * mass(negative)]
+    rate = mass(positive & (s >= max(reached))) / mass(positive)
+    # The largest threshold at which so many are reached is the score of a negative.
+    assert tpr_at_fpr(y, s, float(tau), sample_weight=w) == pytest.approx(float(rate), abs=1e-12)
+    assume(mass(w > 0) >= k)
+    border = max(t for t in set(s) if mass(s >= t) >= k)
+    share = mass(positive & (s == border)) / mass(s == border)
+    found = mass(positive & (s > border)) + (k - mass(s > border)) * share
+    value = precision_at_k(y, s, k, sample_weight=w)
+    assert value == pytest.approx(float(found / k), abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", OF_SHARES)
+def test_weights_at_the_ends_of_floating_point(metric):
+    y, s, w = random_scores(0)
+    value = OF_SHARES[metric](y, s, sample_weight=w)
+    for unit in (1e-300, 1e300):
+        assert OF_SHARES[metric](y, s, sample_weight=unit * w) == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_weight_of_next_to_nothing_is_next_to_nothing(metric):
+    y, s, w = random_scores(0)
+    value = METRICS[metric](y, s, sample_weight=w)
+    y, s, w = np.r_[y, 1, 0], np.r_[s, -9, -9], np.r_[w, 5e-324, 1e-300]
+    assert METRICS[metric](y, s, sample_weight=w) == pytest.approx(value, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -350,7 +351,11 @@ def _highest(
 
     The last one counts in part where its weight goes beyond.
     """
-    downwards = np.argsort(-score)
+    # So many reach it whatever their weights: only they need to be sorted.
+    least = max(weight.min(), total / len(score))
+    enough = min(len(score), math.ceil(total / least))
+    candidates = np.argpartition(score, -enough)[-enough:]
+    downwards = candidates[np.argsort(-score[candidates])]
     mass = _running_sum(weight[downwards])
     n_before = int(np.searchsorted(mass, total * (1 - ROUNDING)))
     counted = np.diff(np.minimum(mass[: n_before + 1], total), prepend=0.0)
