@@ -45,7 +45,7 @@ def bayesian_signed_rank_test(
     posterior gives these differences random weights
 
     .. math::
-        (w_0, w_1, \dots, w_n) \sim \mathrm{Dirichlet}(s, 1, \dots, 1),
+        (w_0, w_1, \ldots, w_n) \sim \mathrm{Dirichlet}(s, 1, \ldots, 1),
 
     :math:`s` being the strength of the prior, and with them the probabilities that the mean of
     two differences lies to the left of the region of practical equivalence, inside or to the
