@@ -22,6 +22,9 @@ def _risk(rank: int, n_samples: int, max_alerts: int, period: int) -> float:
     They do just if of the ``rank + max_alerts`` largest of all scores, fewer than `rank`
     belong to the `n_samples`; any choice of places for these is as likely as any other.
     """
+    if rank == 1:  # all the largest are of the period; the general formula is slow for large m
+        places = n_samples + period - np.arange(max_alerts + 1)
+        return float(np.exp(np.sum(np.log1p(-n_samples / places))))
     return float(hypergeom.cdf(rank - 1, n_samples + period, n_samples, rank + max_alerts))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attop.calibration._base import GuaranteedThreshold, NoThresholdError
+from attop.calibration._base import GuaranteedThreshold
 from attop.calibration._binomial import lower_limit, upper_limit
 
 
@@ -53,7 +53,8 @@ class CostThreshold(GuaranteedThreshold):
     :math:`\delta = 1 - \text{confidence}`.
 
     *What is assumed.*  New samples come from the same distribution as those held out, the
-    share of positives included.  The split is not stratified.
+    share of positives included.  The split is not stratified; where it holds out no sample of
+    a class, the bound takes all of that class for mistakes.
 
     *Ties.*  Of thresholds that cost the same the highest is taken, which calls the fewest
     positive.
@@ -109,11 +110,6 @@ class CostThreshold(GuaranteedThreshold):
         return 2
 
     def _set_threshold(self, scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> None:
-        if positive.all() or not positive.any():
-            raise NoThresholdError(
-                f"{type(self).__name__} needs held-out samples of both classes. "
-                f"Got {len(scores)} of one class instead."
-            )
         (tn, fp), (fn, tp) = np.asarray(self.cost_matrix, dtype=np.float64)
         values = np.unique(scores)[::-1]
         thresholds = np.append(values, np.nextafter(values[-1], -np.inf))
@@ -139,9 +135,12 @@ def _share_above(
     scores: NDArray[np.float64], thresholds: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Share of the scores above each threshold."""
-    return 1.0 - np.searchsorted(np.sort(scores), thresholds, side="right") / len(scores)
+    n = max(1, len(scores))  # a class without samples has no part in the mean cost
+    return 1.0 - np.searchsorted(np.sort(scores), thresholds, side="right") / n
 
 
 def _upper(share: float, n: int, risk: float) -> float:
     """Bound on a distribution function that holds everywhere, but for the risk (at most 1/2)."""
+    if n == 0:
+        return 1.0
     return min(1.0, share + math.sqrt(math.log(1 / risk) / (2 * n)))
