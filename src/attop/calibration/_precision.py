@@ -150,11 +150,11 @@ class PrecisionThreshold(GuaranteedThreshold):
         if not len(proved):
             best = int(np.argmax(limits))
             raise NoThresholdError(
-                f"{type(self).__name__} found no threshold with {self._promise()}: of "
-                f"{len(limits)} candidates, the best has a precision of at least "
-                f"{limits[best]:.3g} ({n_positives[best]} of {n_above[best]} held-out samples "
-                f"above it are positive, of {self.n_samples_} in all). Hold out more samples, or "
-                f"ask for {self._relief} or less confidence."
+                f"{type(self).__name__} found no threshold with {self._promise()}. It takes at "
+                f"least {candidates.ranks[0]} alarms to prove that; the best of {len(limits)} "
+                f"candidates has {n_above[best]} alarms, {n_positives[best]} of them positive, "
+                f"which prove {limits[best]:.3g}. Provide more than {self.n_samples_} held-out "
+                f"samples, or ask for {self._relief} or less confidence."
             )
         chosen = proved[-1]
         self.n_alarms_ = int(n_above[chosen])
