@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, poisson
+from sklearn.linear_model import LogisticRegression
 
 from attop.calibration import (
     AlertBudgetThreshold,
@@ -252,3 +253,36 @@ def test_labels_that_the_estimator_does_not_know_are_refused(kind):
     X, y = np.arange(1000.0)[:, None], np.where(np.arange(1000) % 2, 1, 7)
     with pytest.raises(ValueError, match=r"classes of its estimator, \[0, 1\]. Got \[7\] too"):
         kind(Identity(), cv="prefit").fit(X, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_positive_class_may_be_the_first_one(kind):
+    scores, positive = draw(np.random.default_rng(0), 4000)
+    X, names = scores[:, None], np.where(positive, "fraud", "honest")
+    promise = {"period": 200} if kind is AlertBudgetThreshold else {}
+    second = kind(LogisticRegression(), random_state=0, **promise).fit(X, positive)
+    first = kind(LogisticRegression(), pos_label="fraud", random_state=0, **promise).fit(X, names)
+    np.testing.assert_array_equal(first.predict(X) == "fraud", second.predict(X))
+    np.testing.assert_allclose(first.top_score(X), second.top_score(X), atol=1e-2)
+    np.testing.assert_array_equal(first.decision_function(X), -first.top_score(X))
+
+
+def test_a_promise_that_cannot_be_kept_leaves_the_model_as_it_was():
+    X = np.random.default_rng(0).normal(size=(600, 1))
+    model = PrecisionThreshold(LogisticRegression(), random_state=0).fit(X, X[:, 0] > 0)
+    before = dict(vars(model))
+    with pytest.raises(NoThresholdError):
+        model.fit(-X, np.arange(600) % 2)
+    assert vars(model) == before
+
+
+def test_one_class_to_train_on_is_refused():
+    y = np.r_[1, np.zeros(199, dtype=int)]
+    outcomes = set()
+    for seed in range(10):
+        try:
+            CostThreshold(LogisticRegression(), random_state=seed).fit(np.arange(200.0)[:, None], y)
+            outcomes.add("fitted")
+        except ValueError as error:
+            outcomes.add(str(error)[:44])
+    assert outcomes == {"fitted", "CostThreshold is left with one class to trai"}
