@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from attop import TauFPL
 from attop.calibration import (
     AlertBudgetThreshold,
     CostThreshold,
@@ -143,3 +144,15 @@ def test_a_search_over_a_pipeline_passes_weights_on(data):
         kept = weight > 0
         best = clone(search.best_estimator_).fit(X[kept], y[kept], sample_weight=weight[kept])
         assert search.best_estimator_.threshold_ == best.threshold_
+
+
+def test_weights_of_our_own_estimators(data):
+    X, y = data
+    weight = np.where(np.arange(len(y)) % 3, 1.0 + np.arange(len(y)) % 2, 0.0)
+    model = threshold("fpr", estimator=TauFPL(tau=0.05, kernel="linear", tol=1e-6), fpr=0.05)
+    weighted = clone(model).fit(X, y, sample_weight=weight)
+    kept = weight > 0
+    without = clone(model).fit(X[kept], y[kept], sample_weight=weight[kept])
+    np.testing.assert_allclose(weighted.top_score(X), without.top_score(X), atol=1e-3)
+    plain = clone(model).fit(X[kept], y[kept])
+    assert not np.allclose(weighted.top_score(X), plain.top_score(X), atol=1e-3)
