@@ -33,8 +33,11 @@ def random_feasible_point(problem, rng):
     few = rng.choice(m, size=max(problem.betas.K, 2), replace=False)
     concentrated = np.zeros(m)
     concentrated[few] = alpha.sum() / len(few)
-    weight = rng.uniform()
-    return alpha, weight * beta + (1.0 - weight) * concentrated
+    # Where betas have a bound of their own, the few must not go beyond it.
+    room = problem.betas.bound * m / alpha.sum()
+    weight = 1.0 if np.isfinite(room) else rng.uniform()
+    scale = min(1.0, room)
+    return scale * alpha, scale * (weight * beta + (1.0 - weight) * concentrated)
 
 
 def test_gap_closes_at_the_optimum_of_the_oracle(small_case):

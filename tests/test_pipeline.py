@@ -74,7 +74,7 @@ def test_only_finish_changes_the_estimator():
     model = TopPush().fit(X, POSITIVE)
     before = dict(vars(model))
     data = pipeline.prepare(model, X[:, :2], ~POSITIVE)
-    problem = pipeline.problem_of(model, data.positive)
+    problem = pipeline.problem_of(model, data)
     solution = pipeline.solve(model, problem, data.gram)
     assert vars(model) == before
     pipeline.finish(model, data, problem, solution)
@@ -180,7 +180,7 @@ def test_every_solver_counts_the_same_things(where):
     convex = where != NONCONVEX_SOLVER
     name = next((name for name, place in SOLVERS.items() if place == where), "auto")
     estimator = TopPush() if convex else Grill()
-    problem = pipeline.problem_of(estimator, POSITIVE)
+    problem = pipeline.problem_of(estimator, pipeline.prepare(estimator, X, POSITIVE))
     solution = get_solver(name, convex)(problem, Gram(Kernel("linear"), X), random_state=0)
     assert isinstance(solution, Outcome)
     assert list(solution.stats) == list(STATS)
