@@ -11,7 +11,7 @@ from attop.kernels.columns import ColumnStore, Workers
 from attop.kernels.functions import Gram, Kernel
 from attop.kernels.linear import LinearStore
 from attop.kernels.sources import column_source
-from conftest import kernel_matrix, two_clouds
+from conftest import kernel_matrix, scarce_columns, two_clouds
 
 X, _ = two_clouds(60, 140, 5, seed=11)
 EVERYONE = np.arange(len(X))
@@ -21,10 +21,10 @@ rng = np.random.default_rng(0)
 
 def opened(kernel=KERNELS[0], columns=64, dtype=np.float64):
     """A store with room for so many columns; they are those of the kernel less a constant."""
+    if dtype == np.float64:
+        return scarce_columns(Gram(kernel, X), columns)
     workers = Workers()
-    source = column_source(Gram(kernel, X), dtype, workers)
-    n_bytes = columns * len(X) * np.dtype(dtype).itemsize
-    return ColumnStore(source, n_bytes, workers, least=2, least_bytes=0)
+    return ColumnStore(column_source(Gram(kernel, X), dtype, workers), 2**20, workers)
 
 
 def entries(store, kernel):
