@@ -50,7 +50,7 @@ class Path:
         return np.array([getattr(estimator, attribute) for estimator in self.estimators])
 
 
-def fit_path(estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any]) -> Path:
+def fit_path(estimator: AtTopClassifier, X: Any, y: Any, param: str, values: Iterable[Any]) -> Path:
     """Fit an estimator at several values of a parameter, sharing work between the fits.
 
     Kernel columns are computed once, and each fit starts from the solution of the

@@ -91,8 +91,8 @@ class TopROCDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
+        estimator: Any,
+        X: Any,
         y: ArrayLike,
         *,
         threshold: float | str | None = "auto",
@@ -181,7 +181,7 @@ class TopROCDisplay:
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
-    def _of_scores(cls, y_true, y_score, threshold, pos_label) -> TopROCDisplay:
+    def _of_scores(cls, y_true: Any, y_score: Any, threshold: Any, pos_label: Any) -> TopROCDisplay:
         data = check_scores(y_true, y_score, pos_label)
         fpr, tpr, _ = roc_curve(data.positive, data.score, drop_intermediate=False)
         point = None if threshold is None else _rates(data.positive, data.score >= threshold)
@@ -243,7 +243,7 @@ class TopROCDisplay:
         rates = f"TPR {tpr:.2f} at FPR {fpr:.2g}"
         return rates if name is None else f"{name} ({rates})"
 
-    def _mark_operating_point(self, ax):
+    def _mark_operating_point(self, ax: Any) -> Any:
         """Mark the operating point, a rate of zero at the left edge wherever that moves."""
         if self.operating_point is None:
             return None
@@ -262,7 +262,7 @@ class TopROCDisplay:
         return point
 
     @staticmethod
-    def _set_axes(ax, left: float) -> None:
+    def _set_axes(ax: Any, left: float) -> None:
         """Logarithmic axis from `left`, which stands for zero, to 1."""
         from matplotlib.ticker import NullFormatter
 

@@ -66,8 +66,8 @@ class ScoreDistributionDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
+        estimator: Any,
+        X: Any,
         y: ArrayLike,
         *,
         threshold: float | str | None = "auto",
@@ -223,7 +223,9 @@ class ScoreDistributionDisplay:
         below = np.linspace(low, self.threshold, n_below + 1)
         return np.r_[below, np.linspace(self.threshold, high, bins - n_below + 1)[1:]]
 
-    def _draw_class(self, ax, scores, edges, label: str, color: str, **style: Any):
+    def _draw_class(
+        self, ax: Any, scores: NDArray[np.float64], edges: Any, label: str, color: str, **style: Any
+    ) -> Any:
         """Histogram of one class, with its size and rate in the legend."""
         counts, _ = np.histogram(scores, edges)
         label = f"{len(scores):,} {label}"
@@ -240,7 +242,7 @@ class ScoreDistributionDisplay:
             **style,
         )
 
-    def _draw_threshold(self, ax):
+    def _draw_threshold(self, ax: Any) -> Any:
         if self.threshold is None:
             return None
         return ax.axvline(

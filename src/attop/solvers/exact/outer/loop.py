@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,7 @@ class Loop:
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
         self.expected: float | None = None
 
-    def begin(self, start, random_state) -> Status | None:
+    def begin(self, start: Any, random_state: Any) -> Status | None:
         """Go to the starting point: the given one, that of a subsample, or a small one.
 
         Returns a status where there is nothing left to do.
@@ -76,7 +77,7 @@ class Loop:
             state.set(*starts.small(state.problem, random_state, self.tuning))
         return None
 
-    def _begin_with_subsample(self, random_state) -> Status | None:
+    def _begin_with_subsample(self, random_state: Any) -> Status | None:
         """Solve a subsample, score all samples by it, and solve those that it finds active."""
         state = self.state
         began = time.perf_counter()
@@ -206,7 +207,9 @@ class Loop:
             self._round(idle, gap > self.tuning.creeping * self.gap_before_round)
             self.gap_before_round = gap
 
-    def _active_part(self, scores, alpha, beta) -> tuple[parts.Part, Store] | None:
+    def _active_part(
+        self, scores: NDArray[np.float64], alpha: NDArray[np.float64], beta: NDArray[np.float64]
+    ) -> tuple[parts.Part, Store] | None:
         """The active part and its columns, if they are so much shorter that it pays."""
         problem, previous = self.state.problem, None if self.active is None else self.active[0]
         part = parts.active(problem, scores, alpha, beta, self.tuning, previous, self.expected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ class Kind(NamedTuple):
     falls: NDArray[np.bool_]
     level: float
 
-    def violators(self, upwards: bool, most: int):
+    def violators(self, upwards: bool, most: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Those on the wrong side of the level, worst first: variables and violations."""
         side = self.rises & (self.rates > self.level)
         if not upwards:
@@ -165,7 +165,7 @@ def _violation(state: State, kinds: tuple[Kind, Kind]) -> float:
     return highest - min([kind.lowest() for kind in kinds] + both)
 
 
-def _violators(state: State, kinds, quota: int, new: int) -> NDArray[np.intp]:
+def _violators(state: State, kinds: Any, quota: int, new: int) -> NDArray[np.intp]:
     """The worst of each kind and direction, at most `new` without a column at hand.
 
     Each has its share; what some leave goes to the worst of the others.

@@ -15,7 +15,7 @@ and with bounds on all that was rounded: :doc:`/theory/certificate` has the proo
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,7 +235,7 @@ class BoundedScores:
         counted = self.others.counted - self._cap * self.group.counted
         return self.state.coefficients() - counted
 
-    def _missing(self):
+    def _missing(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """The same as columns and their weights."""
         return nonzero(self._lacking(), self.state.coefficients())
 
@@ -310,7 +310,13 @@ class BoundedScores:
         self._use(candidates[: sizes[cheapest]])
         return True
 
-    def _tried(self, candidates, sizes, difference: Difference, near: Borders):
+    def _tried(
+        self,
+        candidates: NDArray[np.intp],
+        sizes: NDArray[np.intp],
+        difference: Difference,
+        near: Borders,
+    ) -> NDArray[np.float64]:
         """The shares of all samples that references of these sizes leave in doubt, estimated.
 
         The first functions of the basis are those of the first candidates: one serves all sizes.
@@ -367,7 +373,7 @@ class Borders(NamedTuple):
         t = objectives.threshold(problem, scores)
         return cls(problem.family.level(problem, scores[problem.competitors], t), 1.0 + t)
 
-    def distance(self, kinds, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def distance(self, kinds: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """How far samples are from where they matter; negative where they do.
 
         `kinds` tells which of them are competitors, and which are positives.
