@@ -178,17 +178,14 @@ def large_case(name: str, kernel: str, **parameters):
     return problem, Gram(Kernel(kernel, gamma=1 / 6), X.astype(np.float32))
 
 
-#: Columns that fits of `large_case` computed when these figures were taken.
-COLUMNS = {"TopPush": 1477, "TopPushK": 1527, "TauFPL": 1933, "PatMatNP": 1837}
-
-
 @pytest.mark.parametrize(("name", "parameters"), HARD)
 def test_large_problems_are_certified_and_take_few_columns_in_vain(name, parameters):
     problem, gram = large_case(name, "rbf", **parameters)
     solution = solve(problem, gram, random_state=0)
     assert solution.status is Status.CONVERGED
     assert solution.certificate.gap <= 1e-4
-    assert solution.stats["columns"] <= 1.15 * COLUMNS[name]
+    # Support vectors need theirs; `benchmarks/counts.py` watches the number.
+    assert solution.stats["columns"] < 2.0 * solution.stats["support"]
 
 
 EVERY = [

@@ -43,7 +43,7 @@ def test_the_most_violating_pair_is_among_the_chosen(surrogate, seed):
     state, _ = state_of(surrogate=surrogate, seed=seed)
     with state.store:
         up, down, expected = most_violating_pair(state)
-        chosen, violation = choose(state, NOTHING, new_columns=16)
+        chosen, violation = choose(state, NOTHING)
     assert violation == pytest.approx(expected)
     assert {up, down} <= set(chosen)
 
@@ -55,7 +55,7 @@ def test_blocks_are_in_order_without_repetition_and_within_their_quotas(name, su
     with state.store:
         for creeping in (False, True, False):
             at_hand = state.store.cached(state.rows)
-            chosen, _ = choose(state, previous, 8, creeping)
+            chosen, _ = choose(state, previous, creeping)
             assert np.all(np.diff(chosen) > 0)
             assert len(chosen) < len(state.rows)
             new = np.unique(state.rows[chosen[~at_hand[chosen]]])
@@ -69,15 +69,15 @@ def test_at_the_optimum_nothing_violates(name, surrogate):
     state, gram = state_of(name, surrogate)
     solution = solve(state.problem, gram, tol=1e-9, random_state=0)
     with state.store:
-        start_violation = choose(state, NOTHING, 8)[1]
+        start_violation = choose(state, NOTHING)[1]
         state.set(solution.alpha, solution.beta)
-        assert choose(state, NOTHING, 8)[1] < 0.02 * start_violation
+        assert choose(state, NOTHING)[1] < 0.02 * start_violation
 
 
 def test_few_variables_are_all_chosen():
     state, _ = state_of(tuning=Tuning())
     with state.store:
-        chosen, _ = choose(state, NOTHING, 8)
+        chosen, _ = choose(state, NOTHING)
     assert list(chosen) == list(range(len(state.rows)))
 
 

@@ -20,9 +20,8 @@ class Tuning:
     whole_up_to : int
         Up to so many dual variables all of them make the block.
     violators : int
-        Variables of a block that are chosen for their violation.
-    new_columns, least_new, most_new : int
-        Of these, at first at most so many whose columns must be computed; bounds of that number.
+        Variables of a block that are chosen for their violation; a quarter of them may need columns
+        that must be computed.
     free : int
         Free variables with a column at hand that join.
     creeping : float
@@ -46,13 +45,11 @@ class Tuning:
         must be so many times smaller than the whole: its columns are computed twice.
     share : int
         One in so many samples is in the subsample.
-    roughly, first, further : float
-        Relative gaps to which the subsample is solved, the first active part, and further ones,
-        relative to that of the whole.
-    company, least_company : float
-        The active part has so many samples that matter less, relative to those that do.
-    growth : int
-        It is expected to have so many times the support vectors of the subsample.
+    roughly, further : float
+        Relative gaps to which the subsample and the first active part are solved, and further
+        ones, relative to that of the whole.
+    company : int
+        The active part has so many samples of each kind that matter less.
     few : int
         Variables of each class in a small start.
     reference_step, reference_most : int
@@ -74,9 +71,6 @@ class Tuning:
 
     whole_up_to: int = 1024
     violators: int = 512
-    new_columns: int = 256
-    least_new: int = 96
-    most_new: int = 512
     free: int = 2048
     creeping: float = 0.9
     turns: int = 4
@@ -93,11 +87,8 @@ class Tuning:
     smaller: int = 4
     share: int = 8
     roughly: float = 1e-2
-    first: float = 1e-3
     further: float = 0.03
-    company: float = 1 / 3
-    least_company: int = 256
-    growth: int = 5
+    company: int = 256
     few: int = 16
     reference_step: int = 64
     reference_most: int = 1024
