@@ -122,7 +122,7 @@ class BoundedScores:
         assert isinstance(store, ColumnStore)
         support = np.flatnonzero(coefficients)
         order = np.argsort(-np.abs(coefficients[support]), kind="stable")
-        rows = support[order[: self.tuning.at_hand]]
+        rows = support[order[: self.tuning.tried]]
         if len(support) > len(rows):
             basis = orthonormal(store, rows)
             weights = basis.T @ (basis @ small.scores[rows])

@@ -91,7 +91,8 @@ def _with_company(
     wanted: NDArray[np.bool_], merit: NDArray[np.float64], tuning: Tuning
 ) -> NDArray[np.intp]:
     """The variables wanted, and some of the others: those of the largest merit."""
-    return np.flatnonzero(wanted | largest_of(~wanted, merit, tuning.company))
+    company = max(tuning.least_company, int(tuning.company * np.count_nonzero(wanted)))
+    return np.flatnonzero(wanted | largest_of(~wanted, merit, company))
 
 
 def _on_rows(
