@@ -68,8 +68,12 @@ def scores_of(function: Function, X, rows, coefficients) -> tuple[np.ndarray, np
     """Scores of all samples, and for each the sum of the sizes of its terms."""
     X, a = dense(X), np.asarray(coefficients, dtype=LONG)
     if function.name == "linear":  # by the weights, which is as exact and takes less
-        w = a @ X[rows].astype(LONG)
-        return X.astype(LONG) @ w, np.abs(X) @ (np.abs(a) @ np.abs(X[rows])).astype(float)
+        # From the mean: sums that are equal but for rounding make nothing of a common offset.
+        middle = X.mean(axis=0) if len(rows) else np.zeros(X.shape[1])
+        X = X.astype(LONG) - middle
+        w = a @ X[rows]
+        sizes = np.abs(X) @ (np.abs(a) @ np.abs(X[rows]))
+        return X @ w + middle @ w, sizes.astype(float)
     scores, sizes = np.zeros(len(X), dtype=LONG), np.zeros(len(X))
     for i in range(0, len(X), _BLOCK):
         part = slice(i, i + _BLOCK)
