@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -10,7 +11,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
+import attop
 from attop._extended import AVAILABLE, ROUNDOFF, ExtendedScores
 from attop._scores import Scores
 from attop.formulations import FORMULATIONS
@@ -386,3 +389,23 @@ def test_claimed_gaps_hold_without_rounding(name, scale, far):
     assert certificate.gap - true <= 2.0 * certificate.resolution + 1e-15
     if not far:
         assert solution.status is Status.CONVERGED
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="long doubles are doubles here")
+@pytest.mark.parametrize("name", ["TopPush", "TopMeanK"])
+def test_the_weights_of_a_model_are_those_of_its_certificate(name):
+    """Dual variables of 1e5 with samples at 1e7: their sums in double precision are off by 1e-4."""
+    X, positive = two_clouds(20, 40, 5, 1.0, seed=1)
+    X[np.flatnonzero(positive)[0]] = X[np.flatnonzero(~positive)[0]] = 1e7
+    parameters = {"tau": 0.9} if name == "TopMeanK" else {}
+    model = getattr(attop, name)(C=1e5, kernel="linear", tol=1e-2, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, positive)
+    scores = (X - X[-1]).astype(np.longdouble) @ model.coef_[0]
+    K = round(0.9 * len(X)) if name == "TopMeanK" else 1
+    competing = scores if name == "TopMeanK" else scores[~positive]
+    t = np.mean(np.sort(competing)[-K:])
+    losses = np.sum(np.maximum(0.0, 1.0 + t - scores[positive]))
+    primal = 0.5 * np.sum(model.coef_**2) + model.C * losses
+    assert float(primal) == pytest.approx(model.objective_, rel=1e-7)

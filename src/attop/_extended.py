@@ -33,6 +33,8 @@ AVAILABLE = ROUNDOFF < 2.0**-60
 _MOST, _ENTRIES = 2**28, 2**20
 #: So many features of support vectors are summed up exactly, in less than a second.
 _EXACT = 2**20
+#: Weights in double precision that are off by no more than this share do as they are.
+_GOOD = 1e-10
 #: What splits a double into two halves whose products are exact.
 _SPLIT = 2.0**27 + 1.0
 
@@ -138,7 +140,7 @@ def _linear_scores(
 ) -> _Found:
     """The same by the weights, from the centre of the support."""
     X, n_features = gram.X, gram.X.shape[1]
-    middle = np.zeros(n_features) if sp.issparse(X) else centre(X[support])
+    middle = _middle(X, support)
     weights, off = _weights(X[support], middle, coefficients, rounded)
     norm = float(np.sqrt(np.sum(weights**2)))
     scores, sizes = np.zeros(len(rows), dtype=np.longdouble), np.zeros(len(rows))
@@ -150,6 +152,24 @@ def _linear_scores(
     # Squares and their sum round as the product of the weights with themselves.
     norm2_error = 2.0 * (norm + off) * off + ROUNDOFF * (n_features + 4.0) * norm2
     return _Found(scores, errors, middle @ weights, norm2, norm2_error)
+
+
+def model_weights(gram: Gram, coefficients: Long) -> NDArray[np.float64]:
+    """``w`` of a linear model: that of the certificate, also where terms far out cancel."""
+    support = np.flatnonzero(coefficients)
+    scores = Scores(gram, support, coefficients[support].astype(np.float64))
+    plain = scores.weights()
+    good = scores.rounding_of_weights() <= _GOOD * float(np.linalg.norm(plain))
+    if good or not AVAILABLE or len(support) * gram.X.shape[1] > _EXACT:
+        return plain
+    middle = _middle(gram.X, support)
+    weights, _ = _weights(gram.X[support], middle, coefficients[support], rounded=True)
+    return weights.astype(np.float64)
+
+
+def _middle(X: Any, support: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Where samples are taken from: the centre of the support, or zero where they are sparse."""
+    return np.zeros(X.shape[1]) if sp.issparse(X) else centre(X[support])
 
 
 def _weights(

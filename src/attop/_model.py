@@ -8,11 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attop._scores import linear_weights, rounding_of_scores
+from attop._extended import model_weights
+from attop._scores import rounding_of_scores
 from attop._verdict import final_status
 from attop._weights import weighted
 from attop.kernels.functions import Gram
-from attop.objectives import Certificate, relative_gap, support, threshold, zero_value
+from attop.objectives import (
+    Certificate,
+    relative_gap,
+    signed_coefficients,
+    support,
+    threshold,
+    zero_value,
+)
 from attop.problem import Problem
 from attop.solvers.solution import Outcome, QuantileSolution, Solution, Status
 
@@ -52,12 +60,20 @@ class DualModel:
         """
         return self.solution.certificate.threshold - self.rounding
 
+    def _weights(self, gram: Gram, problem: Problem) -> NDArray[np.float64]:
+        """``w`` itself, of the linear kernel."""
+        if len(self.support) == 0:
+            return np.zeros(gram.X.shape[1])
+        point = self.solution.alpha, self.solution.beta
+        longer = (values.astype(np.longdouble) for values in point)
+        return model_weights(gram, signed_coefficients(problem, *longer, gram.n_samples))
+
     def attributes(self, gram: Gram, problem: Problem) -> dict[str, Any]:
         """The fitted attributes, by name."""
         certificate, kernel = self.solution.certificate, gram.kernel
         weights = {}
         if kernel.explicit:
-            weights["coef_"] = linear_weights(gram.X, self.support, self.coefficients)[np.newaxis]
+            weights["coef_"] = self._weights(gram, problem)[np.newaxis]
         return {
             "alpha_": weighted(self.solution.alpha, problem.positive_weights),
             "beta_": weighted(self.solution.beta, problem.competitor_weights),

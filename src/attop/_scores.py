@@ -172,7 +172,7 @@ class Scores:
         if len(self.support) == 0:
             return np.zeros(len(rows))
         if kernel.explicit:
-            w, off = self.weights(), self._rounding_of_weights()
+            w, off = self.weights(), self.rounding_of_weights()
             return norms_from(middle_of(X, self.support), X, rows) * off + (
                 distance_rounding(X.shape[1], np.float64) * float(np.linalg.norm(w))
             ) * norms_from(None, X, rows)
@@ -187,10 +187,10 @@ class Scores:
     def rounding_of_norm(self) -> float:
         """How far ``|w|^2`` may be off."""
         if self.gram.kernel.explicit and len(self.support):
-            return 2.0 * float(np.linalg.norm(self.weights())) * self._rounding_of_weights()
+            return 2.0 * float(np.linalg.norm(self.weights())) * self.rounding_of_weights()
         return float(np.abs(self.coefficients) @ self.rounding(self.support))
 
-    def _rounding_of_weights(self) -> float:
+    def rounding_of_weights(self) -> float:
         """How far ``w`` may be off, in its norm."""
         if len(self.support) == 0:
             return 0.0
