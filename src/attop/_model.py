@@ -28,6 +28,8 @@ from attop.solvers.solution import Outcome, QuantileSolution, Solution, Status
 _ROUNDING = 2.0**-46
 #: And a score of explicit weights by so much, relative to its largest possible value.
 _ROUNDING_OF_WEIGHTS = 2.0**-43
+#: Scores are at the threshold that differ from it by so much, relative to it.
+_AT_THRESHOLD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -135,9 +137,16 @@ def dual_model(problem: Problem, gram: Gram, solution: Solution, tol: float) -> 
         rows, coefficients = np.empty(0, dtype=np.intp), np.empty(0)
     else:
         rows, coefficients = support(problem, solution.alpha, solution.beta)
-    rounding = rounding_of_scores(gram, rows, coefficients)
+    rounding = rounding_of_scores(gram, rows, coefficients, _at_threshold(solution.certificate))
     status = final_status(gram, solution, rows, tol)
     return DualModel(solution, status, rows, coefficients, rounding)
+
+
+def _at_threshold(certificate: Certificate) -> NDArray[np.intp]:
+    """The rows whose scores are the threshold, but for rounding: margins are of the size of 1."""
+    t = certificate.threshold
+    near = np.abs(certificate.scores - t) <= _AT_THRESHOLD * max(1.0, abs(t))
+    return certificate.rows[near]
 
 
 def _certificate_of_zero(problem: Problem, certificate: Certificate) -> Certificate:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches, gen_even_slices
 
@@ -50,24 +49,25 @@ def kernel_expansion(
 
 
 def rounding_of_scores(
-    gram: Gram, support: NDArray[np.intp], coefficients: NDArray[np.float64]
+    gram: Gram,
+    support: NDArray[np.intp],
+    coefficients: NDArray[np.float64],
+    rows: NDArray[np.intp],
 ) -> float:
-    """How far two float64 sums of one training score may differ, by blocks and order of terms."""
-    if len(support) == 0:
+    """How far two float64 sums of the score of one of `rows` may differ, by blocks and order."""
+    if len(support) == 0 or len(rows) == 0:
         return 0.0
     X, kernel = gram.X, gram.kernel
     if kernel.explicit:
-        w = linear_weights(X, support, coefficients)
-        largest = np.maximum(_dense(X.max(axis=0)), -_dense(X.min(axis=0)))
-        terms = float(np.abs(w) @ largest.astype(np.float64))
-        return distance_rounding(X.shape[1], np.float64) * terms
-    largest = float(np.max(np.abs(gram.diagonal(support))))
-    entry = 2.0**-43 * largest + kernel.rounding(X, support).absolute
-    return entry * float(np.sum(np.abs(coefficients)))
-
-
-def _dense(vector) -> NDArray[np.floating]:
-    return vector.toarray().ravel() if sp.issparse(vector) else vector
+        w = np.abs(linear_weights(X, support, coefficients))
+        parts = (np.abs(as_float64(X[rows[part]])) @ w for part in gen_batches(len(rows), BLOCK))
+        largest = max(float(np.max(terms)) for terms in parts)
+        return distance_rounding(X.shape[1], np.float64) * largest
+    absolute = np.abs(coefficients)
+    total = float(absolute @ np.sqrt(np.abs(gram.diagonal(support))))
+    size = float(np.max(np.abs(gram.diagonal(rows)))) ** 0.5
+    entries = kernel.rounding(X, support).absolute * float(np.sum(absolute))
+    return 2.0**-43 * size * total + entries
 
 
 def linear_weights(

@@ -187,9 +187,9 @@ def judge(
 def _by_weights(X, rows, a, w):
     """Scores of weights, their squared norm, and how far they are from those of the dual point."""
     X = dense(X)
+    terms = np.abs(a) @ np.abs(X[rows]) + LONG(1e-300)
     middle = X.mean(axis=0)
     X = X.astype(LONG) - middle
-    terms = np.abs(a) @ np.abs(X[rows]) + LONG(1e-300)
     # Sums of alphas and betas that differ, which is judged elsewhere, let the origin take part.
     apart = np.abs(a @ X[rows] - w) - abs(np.sum(a)) * 2.0 * np.max(np.abs(X), axis=0)
     return X @ w + middle @ w, w @ w, float(np.max(apart / terms, initial=0.0))
