@@ -409,3 +409,13 @@ def test_the_weights_of_a_model_are_those_of_its_certificate(name):
     losses = np.sum(np.maximum(0.0, 1.0 + t - scores[positive]))
     primal = 0.5 * np.sum(model.coef_**2) + model.C * losses
     assert float(primal) == pytest.approx(model.objective_, rel=1e-7)
+
+
+@pytest.mark.parametrize("kernel", ["poly", "linear"])
+def test_samples_far_out_do_not_move_the_threshold(kernel):
+    """It gives way by the rounding of scores that are at it: the top negative reaches it."""
+    X, positive = two_clouds(30, 60, 3, 3.0, seed=2)
+    X[np.flatnonzero(positive)[0]] = 1e4
+    model = attop.TopPush(kernel=kernel, degree=4, gamma=0.5, coef0=1.0, C=1.0, tol=1e-3)
+    decisions = model.fit(X, positive).decision_function(X)
+    assert 0.0 <= np.max(decisions[~positive]) <= 1e-6
