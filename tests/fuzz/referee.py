@@ -68,8 +68,12 @@ def scores_of(function: Function, X, rows, coefficients) -> tuple[np.ndarray, np
     """Scores of all samples, and for each the sum of the sizes of its terms."""
     X, a = dense(X), np.asarray(coefficients, dtype=LONG)
     if function.name == "linear":  # by the weights, which is as exact and takes less
-        w = a @ X[rows].astype(LONG)
-        return X.astype(LONG) @ w, np.abs(X) @ (np.abs(a) @ np.abs(X[rows])).astype(float)
+        # From the mean: sums that are equal but for rounding make nothing of a common offset.
+        middle = X.mean(axis=0) if len(rows) else np.zeros(X.shape[1])
+        X = X.astype(LONG) - middle
+        w = a @ X[rows]
+        sizes = np.abs(X) @ (np.abs(a) @ np.abs(X[rows]))
+        return X @ w + middle @ w, sizes.astype(float)
     scores, sizes = np.zeros(len(X), dtype=LONG), np.zeros(len(X))
     for i in range(0, len(X), _BLOCK):
         part = slice(i, i + _BLOCK)
@@ -149,15 +153,22 @@ class Judgement(NamedTuple):
     sizes: np.ndarray
 
 
-def judge(task: Task, function: Function, X, alpha, beta, zero: bool = False) -> Judgement:
-    """Primal and dual value, feasibility and gap of a dual point, and of its ``w`` or zero."""
+def judge(
+    task: Task, function: Function, X, alpha, beta, zero: bool = False, weights=None
+) -> Judgement:
+    """Primal and dual value, feasibility and gap of a dual point, and of its ``w`` or zero.
+
+    Where a linear model has `weights`, these are ``w``, and have to be those of the dual point.
+    """
     alpha, beta = np.asarray(alpha, dtype=LONG), np.asarray(beta, dtype=LONG)
     a = np.zeros(len(task.positive), dtype=LONG)
     a[task.positive] += alpha
     a[task.competing] -= beta
     rows = np.flatnonzero(a)
     scores, sizes = scores_of(function, X, rows, a[rows])
-    norm2 = a[rows] @ scores[rows]
+    norm2, other = a[rows] @ scores[rows], 0.0
+    if weights is not None and not zero:
+        scores, norm2, other = _by_weights(X, rows, a[rows], np.asarray(weights, dtype=LONG))
     dual = _dual(task, norm2, alpha, beta)
     if zero:
         scores, norm2 = np.zeros_like(scores), LONG(0.0)
@@ -167,10 +178,21 @@ def judge(task: Task, function: Function, X, alpha, beta, zero: bool = False) ->
     gap = np.inf if not np.isfinite(scale) else (primal - dual) / scale if scale > 0.0 else 0.0
     error = 4.0 * ROUNDING * np.max(sizes, initial=0.0) * np.sum(np.abs(a))
     rounding = float(error / scale) if np.isfinite(scale) and scale > 0.0 else 0.0
-    violation = _infeasibility(task, alpha, beta)
+    violation = max(other, _infeasibility(task, alpha, beta))
     return Judgement(
         float(primal), float(dual), float(gap), float(t), violation, rounding, scores, sizes
     )
+
+
+def _by_weights(X, rows, a, w):
+    """Scores of weights, their squared norm, and how far they are from those of the dual point."""
+    X = dense(X)
+    terms = np.abs(a) @ np.abs(X[rows]) + LONG(1e-300)
+    middle = X.mean(axis=0)
+    X = X.astype(LONG) - middle
+    # Sums of alphas and betas that differ, which is judged elsewhere, let the origin take part.
+    apart = np.abs(a @ X[rows] - w) - abs(np.sum(a)) * 2.0 * np.max(np.abs(X), axis=0)
+    return X @ w + middle @ w, w @ w, float(np.max(apart / terms, initial=0.0))
 
 
 def _primal(task: Task, norm2, scores: np.ndarray, t):

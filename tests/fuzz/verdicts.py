@@ -102,7 +102,8 @@ def _of_error(error: Exception) -> tuple[str, str]:
 def _of_model(case: Case, model, decisions: np.ndarray, warned: bool) -> tuple[str, str]:
     # Where the optimum is zero, so is the model, and the dual variables prove it.
     zero = len(model.support_) == 0
-    true = judge(case.task, case.function, case.X, model.alpha_, model.beta_, zero)
+    weights = model.coef_[0] if case.function.name == "linear" else None
+    true = judge(case.task, case.function, case.X, model.alpha_, model.beta_, zero, weights)
     status, claimed, tol = model.status_.name, model.dual_gap_, model.tol
     text = f"claimed {claimed:.2e}, true {true.gap:.2e}, tol {tol:.0e}"
     if status == "CONVERGED":
