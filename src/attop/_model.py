@@ -66,8 +66,8 @@ class DualModel:
         """``w`` itself, of the linear kernel."""
         if len(self.support) == 0:
             return np.zeros(gram.X.shape[1])
-        point = self.solution.alpha, self.solution.beta
-        longer = (values.astype(np.longdouble) for values in point)
+        alpha, beta = self.solution.alpha, self.solution.beta
+        longer = alpha.astype(np.longdouble), beta.astype(np.longdouble)
         return model_weights(gram, signed_coefficients(problem, *longer, gram.n_samples))
 
     def attributes(self, gram: Gram, problem: Problem) -> dict[str, Any]:
