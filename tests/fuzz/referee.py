@@ -113,6 +113,11 @@ class Task:
         return self.formulation in ("PatMat", "PatMatNP")
 
     @property
+    def is_machine(self) -> bool:
+        """Whether it is the support vector machine, whose negatives have losses, too."""
+        return self.formulation == "SVM"
+
+    @property
     def top(self) -> int:
         """How many of the largest scores make the threshold."""
         if self.formulation in ("TauFPL", "TopMeanK"):
@@ -123,6 +128,38 @@ class Task:
         """The surrogate at `x`."""
         hinge = np.maximum(0.0, 1.0 + x)
         return hinge**2 if self.surrogate == "quadratic_hinge" else hinge
+
+    def losses(self, scores: np.ndarray, t):
+        """The sum of all losses at a threshold."""
+        total = np.sum(self.loss(t - scores[self.positive]))
+        return total + np.sum(self.loss(scores[~self.positive] - t)) if self.is_machine else total
+
+    def threshold_of(self, scores: np.ndarray):
+        """The threshold at the scores of all samples."""
+        if not self.is_machine:
+            return self.threshold(scores[self.competing])
+        positives, negatives = scores[self.positive], scores[~self.positive]
+        if np.isinf(self.C):
+            return (np.min(positives) + np.max(negatives)) / 2
+        low = min(np.min(positives), np.min(negatives)) - LONG(1.0)
+        high = max(np.max(positives), np.max(negatives)) + LONG(1.0)
+        if self.surrogate == "hinge":  # least at one of its kinks
+            kinks = np.concatenate([positives - 1, negatives + 1])
+            for _ in range(2000):
+                if len(kinks) <= 64:
+                    break
+                left, right = np.quantile(kinks.astype(float), [1 / 3, 2 / 3])
+                worse = self.losses(scores, LONG(left)) > self.losses(scores, LONG(right))
+                kept = kinks[kinks >= left] if worse else kinks[kinks <= right]
+                if len(kept) == len(kinks):
+                    break
+                kinks = kept
+            return kinks[np.argmin([self.losses(scores, kink) for kink in kinks])]
+        while low < (middle := (low + high) / 2) < high:
+            rising = np.sum(np.maximum(0, 1 + middle - positives))
+            falling = np.sum(np.maximum(0, 1 + negatives - middle))
+            low, high = (low, middle) if rising >= falling else (middle, high)
+        return high
 
     def threshold(self, competitors: np.ndarray):
         """The threshold at scores of the competitors."""
@@ -172,7 +209,7 @@ def judge(
     dual = _dual(task, norm2, alpha, beta)
     if zero:
         scores, norm2 = np.zeros_like(scores), LONG(0.0)
-    t = task.threshold(scores[task.competing])
+    t = task.threshold_of(scores)
     primal = _primal(task, norm2, scores, t)
     scale = max(abs(primal), abs(dual))
     gap = np.inf if not np.isfinite(scale) else (primal - dual) / scale if scale > 0.0 else 0.0
@@ -200,12 +237,15 @@ def _primal(task: Task, norm2, scores: np.ndarray, t):
     if np.isinf(task.C):
         multiple = _least_multiple(task, scores)
         return LONG(0.5) * norm2 * multiple**2 if np.isfinite(multiple) else LONG(np.inf)
-    return LONG(0.5) * norm2 + task.C * np.sum(task.loss(t - scores[task.positive]))
+    return LONG(0.5) * norm2 + task.C * task.losses(scores, t)
 
 
 def _least_multiple(task: Task, scores: np.ndarray):
     """The least c for which all losses of the scores times c are 0."""
     lowest, competitors = np.min(scores[task.positive]), scores[task.competing]
+    if task.is_machine:
+        apart = lowest - np.max(competitors)
+        return LONG(2.0) / apart if apart > 0.0 else np.inf
 
     def margin(c):
         return c * lowest - task.threshold(c * competitors)
@@ -230,6 +270,10 @@ def _dual(task: Task, norm2, alpha: np.ndarray, beta: np.ndarray):
     value = np.sum(alpha) - LONG(0.5) * norm2
     if task.surrogate == "quadratic_hinge":
         value -= np.sum(alpha**2) / (4 * LONG(task.C))
+    if task.is_machine:
+        value += np.sum(beta)
+        if task.surrogate == "quadratic_hinge":
+            value -= np.sum(beta**2) / (4 * LONG(task.C))
     if task.is_quantile:
         total, theta = LONG(len(beta) * task.tau), LONG(task.theta)
         value += np.sum(beta) / theta
@@ -252,6 +296,8 @@ def _infeasibility(task: Task, alpha: np.ndarray, beta: np.ndarray) -> float:
     ]
     if task.surrogate == "hinge" and np.isfinite(task.C):
         found.append(np.max(alpha) / task.C - 1.0)
-    if not task.is_quantile:
+        if task.is_machine:
+            found.append(np.max(beta) / task.C - 1.0)
+    if not (task.is_quantile or task.is_machine):
         found.append(np.max(beta) * task.top / total - 1.0)
     return float(max(0.0, *found))
