@@ -27,7 +27,8 @@ class KernelParametersMixin:
 
         Returns
         -------
-        self
+        self : object
+            The estimator.
         """
         inner = {name: value for name, value in params.items() if name.startswith(_PREFIX)}
         outer = {name: value for name, value in params.items() if name not in inner}

@@ -248,7 +248,8 @@ class NeymanPearsonThreshold(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin,
 
         Returns
         -------
-        self
+        self : object
+            The classifier with its threshold.
         """
         self._check_parameters()
         X, y = indexable(X, _check_labels(y, type(self).__name__))

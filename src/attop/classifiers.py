@@ -14,15 +14,20 @@ __all__ = ["AtTopClassifier", "PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPu
 class TopPush(AtTopClassifier):
     """Positives above the largest score of the negatives.
 
-    The threshold is ``t = max over negatives s_j``.  Parameters: those of `AtTopClassifier`.
+    The threshold is ``t = max over negatives s_j``.
 
     Examples
     --------
     >>> from attop import TopPush
     >>> from attop.datasets import load_ionosphere
     >>> X, y = load_ionosphere(return_X_y=True)
-    >>> classifier = TopPush(C=1.0).fit(X, y)
-    >>> bool(classifier.dual_gap_ <= 1e-4)
+    >>> model = TopPush(C=1.0).fit(X, y)
+    >>> model.dual_gap_ <= 1e-4
+    True
+
+    Every negative stays at the threshold or below, some of them exactly there:
+
+    >>> bool(abs(model.top_score(X)[y != model.pos_label_].max()) < 1e-10)
     True
     """
 
@@ -39,8 +44,22 @@ class TopPushK(AtTopClassifier):
     ----------
     K : int, default=5
         How many of the largest scores make the threshold; 1 gives `TopPush`.
-    **others
-        The keyword parameters of `AtTopClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attop import TopPushK
+    >>> from attop.datasets import load_ionosphere
+    >>> X, y = load_ionosphere(return_X_y=True)
+    >>> model = TopPushK(K=5).fit(X, y)
+    >>> model.dual_gap_ <= 1e-4
+    True
+
+    The threshold is the mean of the five largest scores of the negatives:
+
+    >>> scores = np.sort(model.top_score(X)[y != model.pos_label_])
+    >>> bool(abs(scores[-5:].mean()) < 1e-10)
+    True
     """
 
     formulation = FORMULATIONS["TopPushK"]
@@ -58,8 +77,20 @@ class TauFPL(AtTopClassifier):
     ----------
     tau : float, default=0.05
         Share of the negatives, in (0, 1).
-    **others
-        The keyword parameters of `AtTopClassifier`.
+
+    Examples
+    --------
+    >>> from attop import TauFPL
+    >>> from attop.datasets import load_ionosphere
+    >>> X, y = load_ionosphere(return_X_y=True)
+    >>> model = TauFPL(tau=0.05).fit(X, y)
+    >>> model.dual_gap_ <= 1e-4
+    True
+
+    At most a share tau of the negatives reaches the mean of the largest scores:
+
+    >>> bool((model.top_score(X)[y != model.pos_label_] >= 0.0).mean() <= 0.05)
+    True
     """
 
     formulation = FORMULATIONS["TauFPL"]
@@ -79,8 +110,20 @@ class TopMeanK(AtTopClassifier):
     ----------
     tau : float, default=0.05
         Share of the samples, in (0, 1).
-    **others
-        The keyword parameters of `AtTopClassifier`.
+
+    Examples
+    --------
+    >>> from attop import TopMeanK
+    >>> from attop.datasets import load_ionosphere
+    >>> X, y = load_ionosphere(return_X_y=True)
+    >>> model = TopMeanK(tau=0.8).fit(X, y)
+    >>> model.dual_gap_ <= 1e-4
+    True
+
+    A share tau of all samples makes the threshold, so at most that many reach it:
+
+    >>> bool((model.top_score(X) >= 0.0).mean() <= 0.8)
+    True
     """
 
     formulation = FORMULATIONS["TopMeanK"]
@@ -101,8 +144,20 @@ class PatMat(AtTopClassifier):
         Share of the samples above the threshold, in (0, 1).
     theta : float, default=1.0
         Scale inside the surrogate, positive.
-    **others
-        The keyword parameters of `AtTopClassifier`.
+
+    Examples
+    --------
+    >>> from attop import PatMat
+    >>> from attop.datasets import load_ionosphere
+    >>> X, y = load_ionosphere(return_X_y=True)
+    >>> model = PatMat(tau=0.8).fit(X, y)
+    >>> model.dual_gap_ <= 1e-4
+    True
+
+    At most a share tau of all samples is above the threshold:
+
+    >>> bool((model.top_score(X) > 0.0).mean() <= 0.8)
+    True
     """
 
     formulation = FORMULATIONS["PatMat"]
@@ -124,8 +179,20 @@ class PatMatNP(AtTopClassifier):
         Share of the negatives above the threshold, in (0, 1).
     theta : float, default=1.0
         Scale inside the surrogate, positive.
-    **others
-        The keyword parameters of `AtTopClassifier`.
+
+    Examples
+    --------
+    >>> from attop import PatMatNP
+    >>> from attop.datasets import load_ionosphere
+    >>> X, y = load_ionosphere(return_X_y=True)
+    >>> model = PatMatNP(tau=0.1).fit(X, y)
+    >>> model.dual_gap_ <= 1e-4
+    True
+
+    At most a share tau of the negatives is above the threshold:
+
+    >>> bool((model.top_score(X)[y != model.pos_label_] > 0.0).mean() <= 0.1)
+    True
     """
 
     formulation = FORMULATIONS["PatMatNP"]

@@ -158,7 +158,8 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
         Returns
         -------
-        self
+        self : object
+            The search, with its best model.
         """
         estimators = self._estimators()
         for estimator in estimators:
@@ -188,11 +189,35 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return next((label for label in stated if label is not None), None)
 
     def top_score(self, X) -> NDArray[np.float64]:
-        """Score less threshold of the best model, high for the positive class."""
+        """Score less threshold of the best model, high for the positive class.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Samples, as `AtTopClassifier.top_score` takes them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Distances from the threshold.
+        """
         return self._best().top_score(X)
 
     def score(self, X, y) -> float:
-        """The metric of the search, at the best model."""
+        """The metric of the search, at the best model.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        float
+            The value of `scoring`.
+        """
         return scorer_of(self.scoring)(self, X, y)
 
     def _estimators(self) -> list[AtTopClassifier]:

@@ -1,0 +1,113 @@
+"""The types that are loaded from a file, and who asks for others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+#: Classes and functions of ours.  A kernel that is a function is not among them: it could do
+#: anything.
+OWN = (
+    *(
+        f"attop.classifiers.{name}"
+        for name in ("PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK")
+    ),
+    "attop.grill.Grill",
+    "attop.grill.GrillNP",
+    "attop.calibration.NeymanPearsonThreshold",
+    "attop.model_selection._search.AtTopCV",
+    *(
+        f"attop.kernels.functions.{name}"
+        for name in ("Gaussian", "Laplacian", "Linear", "Polynomial", "Precomputed", "Sigmoid")
+    ),
+    "attop.kernels.features.KernelNystroem",
+    "attop.surrogates.Hinge",
+    "attop.surrogates.QuadraticHinge",
+    "attop.solvers.solution.History",
+    "attop.solvers.solution.Status",
+    "attop.metrics._scorers._TopScorer",
+    "attop.metrics._area.partial_auc",
+    *(
+        f"attop.metrics._operating_points.{name}"
+        for name in (
+            "positives_at_top",
+            "precision_at_k",
+            "precision_at_recall",
+            "recall_at_precision",
+            "tpr_at_fpr",
+            "tpr_at_k",
+        )
+    ),
+)
+
+#: Parts of scikit-learn and numpy that skops does not trust by itself, as it does estimators.
+OTHERS = (
+    "numpy.dtype",
+    "sklearn.compose._column_transformer._RemainderColsList",
+    "sklearn.compose._column_transformer.make_column_selector",
+    *(
+        f"sklearn.model_selection._split.{name}"
+        for name in (
+            "GroupKFold",
+            "KFold",
+            "RepeatedStratifiedKFold",
+            "ShuffleSplit",
+            "StratifiedGroupKFold",
+            "StratifiedKFold",
+            "StratifiedShuffleSplit",
+        )
+    ),
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.metrics._scorer._Scorer",
+    "sklearn.metrics._ranking.average_precision_score",
+    "sklearn.metrics._ranking.roc_auc_score",
+)
+
+
+def trusted_names(further: Iterable[type] = ()) -> list[str]:
+    """Names of all that is loaded, besides what skops trusts by itself."""
+    return [*OWN, *OTHERS, *(name_of(one) for one in further)]
+
+
+def name_of(value: Any) -> str:
+    """Full name of a class or function, or of the class of any other object."""
+    named = value if hasattr(value, "__qualname__") or isinstance(value, np.ufunc) else type(value)
+    return f"{named.__module__}.{getattr(named, '__qualname__', named.__name__)}"
+
+
+def refuse_functions(model: Any, trusted: Iterable[str]) -> None:
+    """Raise a ValueError that names the first parameter that is a function of a user's."""
+    for name, value in model.get_params(deep=True).items():
+        harmless = isinstance(value, type | np.ufunc) or hasattr(value, "get_params")
+        if callable(value) and not harmless and name_of(value) not in trusted:
+            raise ValueError(_what_to_do(model, name, value))
+
+
+def refuse_types(model: Any, untrusted: Iterable[str]) -> None:
+    """Raise a ValueError for types that would not be loaded, with the parameter that has them."""
+    untrusted = sorted(untrusted)
+    if not untrusted:
+        return
+    for name, value in model.get_params(deep=True).items():
+        if name_of(value) in untrusted:
+            raise ValueError(_what_to_do(model, name, value))
+    raise ValueError(
+        f"{type(model).__name__} cannot be saved, as it has parts that attop.load does not know: "
+        f"{', '.join(untrusted)}. Where they are classes of yours, pass them as 'trusted' to both."
+    )
+
+
+def _what_to_do(model: Any, name: str, value: Any) -> str:
+    start = f"The {name!r} parameter of {type(model).__name__} must be"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return (
+            f"{start} no function to be saved, as files are not to run code. Got {value!r} "
+            "instead. A kernel of yours can be a subclass of attop.kernels.Kernel, passed as "
+            "'trusted' to attop.save and attop.load."
+        )
+    return (
+        f"{start} of a known class to be saved. Got {value!r} instead. Pass the class "
+        f"{type(value).__name__} as 'trusted' to attop.save and attop.load."
+    )
