@@ -141,8 +141,17 @@ def _inputs(graph: Graph, model: Any) -> Table:
 
     names = getattr(model, "feature_names_in_", None)
     if names is None or not _chooses_columns(model):
-        return Table(graph, [Source(graph, "X", int(model.n_features_in_))])
+        return Table(graph, [Source(graph, "X", _n_features(model))])
     return Table(graph, [Source(graph, str(name), 1) for name in names])
+
+
+def _n_features(model: Any) -> int:
+    """Number of columns; a pipeline whose first step does nothing does not know it."""
+    if hasattr(model, "n_features_in_"):
+        return int(model.n_features_in_)
+    inside = [getattr(model, "best_estimator_", None), getattr(model, "estimator_", None)]
+    steps = [step for _, step in getattr(model, "steps", [])]
+    return next(_n_features(one) for one in inside + steps if not isinstance(one, str | None))
 
 
 def _chooses_columns(model: Any) -> bool:

@@ -65,14 +65,18 @@ def _top_score(graph: Graph, model: AtTopClassifier, table: Table) -> str:
             f"The 'kernel' parameter of {type(model).__name__} must not be 'precomputed' to be "
             "exported: the graph would have to know the kernel."
         )
+    elif len(model.support_) == 0:  # of whose products onnxruntime makes anything
+        n_samples = graph.add("Shape", table.matrix(), start=0, end=1)
+        return graph.add("Expand", graph.constant(-float(model.threshold_)), n_samples)
     else:
         owner = type(model).__name__
         X = kernel_values(
             graph, model._fitted_kernel, table.matrix(), model.support_vectors_, owner
         )
         weights = model.dual_coef_[0]
-    column = graph.add("MatMul", X, graph.constant(weights.astype(np.float64)))
-    return graph.add("Sub", column, graph.constant(float(model.threshold_)))
+    column = graph.add("MatMul", X, graph.constant(weights.astype(np.float64)[:, np.newaxis]))
+    scores = graph.add("Squeeze", column, graph.constant([1]))
+    return graph.add("Sub", scores, graph.constant(float(model.threshold_)))
 
 
 def _with_threshold(graph: Graph, model: Any, table: Table) -> Scored:

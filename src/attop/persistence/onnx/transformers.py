@@ -33,18 +33,16 @@ def _numbers(graph: Graph, name: str, width: int) -> Table:
     return Table(graph, [Result(name, width)])
 
 
-def _shift_and_divide(shift: str, scale: str) -> Callable[[Graph, Any, Table], Table]:
-    """``(x - shift) / scale`` by the names of the attributes, each of which may be None."""
-
-    def write(graph: Graph, scaler: Any, table: Table) -> Table:
-        X = table.matrix()
-        if (value := getattr(scaler, shift, None)) is not None:
-            X = graph.add("Sub", X, graph.constant(value.astype(np.float64)))
-        if (value := getattr(scaler, scale, None)) is not None:
-            X = graph.scale("Div", X, value, table.width)
-        return _numbers(graph, _clipped(graph, scaler, X, (-1.0, 1.0)), table.width)
-
-    return write
+def _scaler(graph: Graph, scaler: Any, table: Table) -> Table:
+    """``(x - mean) / scale`` of the scalers of scikit-learn, as far as they do both."""
+    X = table.matrix()
+    if getattr(scaler, "with_mean", False) or getattr(scaler, "with_centering", False):
+        middle = getattr(scaler, "mean_", None)
+        middle = scaler.center_ if middle is None else middle
+        X = graph.add("Sub", X, graph.constant(middle.astype(np.float64)))
+    if scaler.scale_ is not None:
+        X = graph.scale("Div", X, scaler.scale_, table.width)
+    return _numbers(graph, _clipped(graph, scaler, X, (-1.0, 1.0)), table.width)
 
 
 def _min_max(graph: Graph, scaler: Any, table: Table) -> Table:
@@ -101,11 +99,11 @@ def _rbf_sampler(graph: Graph, sampler: Any, table: Table) -> Table:
 
 def _imputer(graph: Graph, imputer: Any, table: Table) -> Table:
     """The statistic of a column where a value is missing; then columns that say where it was."""
-    as_text = imputer.statistics_.dtype.kind in "OUS"
+    as_text = any(isinstance(statistic, str) for statistic in imputer.statistics_)
     parts: list[Any] = []
     columns = list(table.columns())
     for column, statistic in zip(columns, imputer.statistics_, strict=True):
-        if not as_text and np.isnan(statistic):
+        if statistic != statistic:  # NaN
             continue  # nothing but missing values: scikit-learn leaves the column out
         X = column.matrix(as_text)
         value = graph.constant(_as_text([statistic]) if as_text else np.array([float(statistic)]))
@@ -251,14 +249,14 @@ def _indices(columns: Any, names: list[str], width: int) -> list[int]:
 _WRITERS: dict[str, Callable[[Graph, Any, Table], Table]] = {
     "sklearn.ColumnTransformer": _column_transformer,
     "sklearn.FunctionTransformer": _function,
-    "sklearn.MaxAbsScaler": _shift_and_divide("", "scale_"),
+    "sklearn.MaxAbsScaler": _scaler,
     "sklearn.MinMaxScaler": _min_max,
     "sklearn.Nystroem": _nystroem,
     "sklearn.OneHotEncoder": _one_hot,
     "sklearn.PCA": _pca,
     "sklearn.Pipeline": _pipeline,
     "sklearn.RBFSampler": _rbf_sampler,
-    "sklearn.RobustScaler": _shift_and_divide("center_", "scale_"),
+    "sklearn.RobustScaler": _scaler,
     "sklearn.SimpleImputer": _imputer,
-    "sklearn.StandardScaler": _shift_and_divide("mean_", "scale_"),
+    "sklearn.StandardScaler": _scaler,
 }
