@@ -43,10 +43,19 @@ KERNELS = ["linear", "rbf", "poly", "sigmoid", "laplacian"]
 KERNEL_VALUES = {"gamma": 0.15, "degree": 3, "coef0": 0.5}
 
 
+def session_of(graph, level=ort.GraphOptimizationLevel.ORT_ENABLE_ALL):
+    """What runs a graph."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = level
+    options.intra_op_num_threads = 1
+    return ort.InferenceSession(
+        graph.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+
 def run(graph, inputs):
     """Labels and scores of a graph."""
-    session = ort.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(["label", "score"], inputs)
+    return session_of(graph).run(["label", "score"], inputs)
 
 
 def assert_same(model, samples, inputs=None):
@@ -100,13 +109,10 @@ def test_one_feature_and_one_component():
 
 def test_the_scores_are_the_same_however_the_graph_is_optimised():
     model = make_pipeline(RobustScaler(), TopPush(kernel="poly", gamma=0.1)).fit(X, POSITIVE)
-    graph = attop.to_onnx(model).SerializeToString()
+    graph = attop.to_onnx(model)
     levels = ort.GraphOptimizationLevel
     for level in (levels.ORT_DISABLE_ALL, levels.ORT_ENABLE_ALL):
-        options = ort.SessionOptions()
-        options.graph_optimization_level = level
-        session = ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-        (score,) = session.run(["score"], {"X": NEW})
+        (score,) = session_of(graph, level).run(["score"], {"X": NEW})
         assert_allclose(score, model.decision_function(NEW), rtol=0.0, atol=1e-10)
 
 

@@ -67,7 +67,7 @@ def save(
     >>> attop.load("model.attop").predict(X)  # doctest: +SKIP
     """
     skops = _skops("attop.save")
-    if isinstance(model, type) or not hasattr(model, "get_params"):
+    if not _is_estimator(model):
         raise TypeError(f"attop.save takes an estimator. Got {model!r} instead.")
     names = trusted_names(trusted)
     refuse_functions(model, names)
@@ -127,13 +127,20 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
         if not is_zipfile(file):
             raise ValueError(f"{path} is an ONNX graph: onnxruntime can load it, attop cannot.")
         try:
-            return skops.load(file, trusted=names)
+            model = skops.load(file, trusted=names)
         except MemoryError:
             raise
         except Exception as error:  # a damaged file can fail in any way
             if isinstance(error, skops.exceptions.UntrustedTypesFoundException):
                 raise ValueError(_refusal(path, skops, names)) from error
             raise ValueError(f"{path} is damaged and cannot be loaded: {error}") from error
+    if not _is_estimator(model):
+        raise ValueError(f"{path} is damaged: it has no model.")
+    return model
+
+
+def _is_estimator(model: Any) -> bool:
+    return hasattr(model, "get_params") and not isinstance(model, type)
 
 
 def _refusal(path: Path, skops: Any, names: list[str]) -> str:

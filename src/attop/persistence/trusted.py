@@ -6,41 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-
-#: Classes and functions of ours.  A kernel that is a function is not among them: it could do
-#: anything.
-OWN = (
-    *(
-        f"attop.classifiers.{name}"
-        for name in ("PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK")
-    ),
-    "attop.grill.Grill",
-    "attop.grill.GrillNP",
-    "attop.calibration.NeymanPearsonThreshold",
-    "attop.model_selection._search.AtTopCV",
-    *(
-        f"attop.kernels.functions.{name}"
-        for name in ("Gaussian", "Laplacian", "Linear", "Polynomial", "Precomputed", "Sigmoid")
-    ),
-    "attop.kernels.features.KernelNystroem",
-    "attop.surrogates.Hinge",
-    "attop.surrogates.QuadraticHinge",
-    "attop.solvers.solution.History",
-    "attop.solvers.solution.Status",
-    "attop.metrics._scorers._TopScorer",
-    "attop.metrics._area.partial_auc",
-    *(
-        f"attop.metrics._operating_points.{name}"
-        for name in (
-            "positives_at_top",
-            "precision_at_k",
-            "precision_at_recall",
-            "recall_at_precision",
-            "tpr_at_fpr",
-            "tpr_at_k",
-        )
-    ),
-)
+from sklearn.base import BaseEstimator
 
 #: Parts of scikit-learn and numpy that skops does not trust by itself, as it does estimators.
 OTHERS = (
@@ -68,7 +34,33 @@ OTHERS = (
 
 def trusted_names(further: Iterable[type] = ()) -> list[str]:
     """Names of all that is loaded, besides what skops trusts by itself."""
-    return [*OWN, *OTHERS, *(name_of(one) for one in further)]
+    return [*(name_of(one) for one in (*own(), *further)), *OTHERS]
+
+
+def own() -> list[Any]:
+    """Classes and functions of ours that models are made of.
+
+    A kernel that is a function of a user's is not among them: it could do anything.
+    """
+    import attop
+    from attop.kernels import KERNELS
+    from attop.kernels.features import KernelNystroem
+    from attop.metrics._scorers import METRICS, _TopScorer
+    from attop.solvers.solution import History, Status
+    from attop.surrogates import SURROGATES
+
+    public = [
+        getattr(module, name)
+        for module in (attop, attop.calibration, attop.model_selection)
+        for name in module.__all__
+    ]
+    return [
+        *(one for one in public if isinstance(one, type) and issubclass(one, BaseEstimator)),
+        *KERNELS.values(),
+        *map(type, SURROGATES.values()),
+        *(metric.function for metric in METRICS.values()),
+        *(KernelNystroem, _TopScorer, History, Status),
+    ]
 
 
 def name_of(value: Any) -> str:
