@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from attop.classifiers import (
+    SVM,
     AtTopClassifier,
     PatMat,
     PatMatNP,
@@ -18,6 +19,7 @@ from attop.persistence import load, model_card, save, to_onnx
 __version__ = "0.1.0"
 
 __all__ = [
+    "SVM",
     "AtTopClassifier",
     "Grill",
     "GrillNP",

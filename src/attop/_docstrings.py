@@ -7,7 +7,8 @@ the documentation then show all of it, in the order of the signature.
 from __future__ import annotations
 
 import re
-from inspect import cleandoc
+from collections.abc import Collection
+from inspect import cleandoc, get_annotations
 from typing import Any, ClassVar
 
 #: A title and the line of dashes below it.
@@ -27,8 +28,9 @@ class Documented:
     """Completes the docstring of every subclass by what its parents document.
 
     Parameters of its own come first, as in the signature of a dataclass whose inherited fields
-    are keyword-only; attributes of its own come last.  An entry for an inherited name takes the
-    place of the parent's.  See Also, Notes and References are the parent's where there are none.
+    are keyword-only, unless they are keyword-only too; attributes of its own come last.  An entry
+    for an inherited name takes the place of the parent's.  See Also, Notes and References are the
+    parent's where there are none.
     """
 
     #: Names of inherited entries that the class does not have.
@@ -38,16 +40,39 @@ class Documented:
         super().__init_subclass__(**keywords)
         parent = next((base for base in cls.__mro__[1:] if issubclass(base, Documented)), None)
         if cls.__doc__ and parent not in (None, Documented) and parent.__doc__:
-            cls.__doc__ = completed(cls.__doc__, parent.__doc__, cls._absent)
+            names = list(get_annotations(cls))
+            keyword_only = names[names.index("_") :] if "_" in names else []
+            cls.__doc__ = completed(cls.__doc__, parent.__doc__, cls._absent, keyword_only)
 
 
-def completed(doc: str, parent_doc: str, absent: frozenset[str] = frozenset()) -> str:
-    """`doc` with what `parent_doc` has besides, save for the entries called `absent`."""
+def completed(
+    doc: str,
+    parent_doc: str,
+    absent: Collection[str] = (),
+    keyword_only: Collection[str] = (),
+) -> str:
+    """The docstring of a class with what that of its parent has besides.
+
+    Parameters
+    ----------
+    doc, parent_doc : str
+        The docstrings.
+    absent : collection of str, default=()
+        Entries of the parent that the class does not have.
+    keyword_only : collection of str, default=()
+        Parameters of the class that come after those of the parent.
+
+    Returns
+    -------
+    str
+        The docstring, without indentation.
+    """
     own, inherited = sections_of(doc), sections_of(parent_doc)
     whole = {title: own[title] for title in _OWN if title in own}
     for title in _SECTIONS:
         if title in _ENTRIES:
-            entries = _merge(own.get(title, ""), inherited.get(title, ""), title == "Parameters")
+            last = keyword_only if title == "Parameters" else None
+            entries = _merge(own.get(title, ""), inherited.get(title, ""), last)
             text = "\n".join(entry for name, entry in entries.items() if name not in absent)
         else:
             text = own.get(title, "" if title in _OWN else inherited.get(title, ""))
@@ -74,12 +99,19 @@ def entries_of(text: str) -> dict[str, str]:
     return found
 
 
-def _merge(own_text: str, inherited_text: str, own_first: bool) -> dict[str, str]:
-    """Entries of a class and of its parent, where the class has the last word."""
+def _merge(own_text: str, inherited_text: str, last: Collection[str] | None) -> dict[str, str]:
+    """Entries of a class and of its parent, where the class has the last word.
+
+    New ones come first, but for those named in `last`, which is None where all of them do.
+    """
     own, inherited = entries_of(own_text), entries_of(inherited_text)
-    new = {name: entry for name, entry in own.items() if name not in inherited}
     kept = {name: own.get(name, entry) for name, entry in inherited.items()}
-    return new | kept if own_first else kept | new
+    first = {
+        name: entry
+        for name, entry in own.items()
+        if last is not None and name not in (*inherited, *last)
+    }
+    return first | kept | own
 
 
 def _render(title: str, text: str) -> str:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 from attop.base import AtTopClassifier
 from attop.formulations import FORMULATIONS
 
-__all__ = ["AtTopClassifier", "PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK"]
+__all__ = [
+    "SVM",
+    "AtTopClassifier",
+    "PatMat",
+    "PatMatNP",
+    "TauFPL",
+    "TopMeanK",
+    "TopPush",
+    "TopPushK",
+]
 
 
 @dataclass(eq=False, repr=False)
@@ -199,3 +210,53 @@ class PatMatNP(AtTopClassifier):
 
     tau: float = 0.05
     theta: float = 1.0
+
+
+@dataclass(eq=False, repr=False)
+class SVM(AtTopClassifier):
+    """The support vector machine: the baseline, with the same certificate as all others.
+
+    With the hinge this is the C-SVC of `sklearn.svm.SVC`.  The threshold ``b`` is the one of the
+    least loss, and `predict` decides at it.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None, default=None
+        By how much the samples of each class count more, as in `sklearn.svm.SVC`: a number for
+        each label, or ``n_samples / (2 n_samples of the class)``.
+
+    Attributes
+    ----------
+    threshold_ : float
+        The threshold ``b``, less the rounding error of the training scores.
+
+    Notes
+    -----
+    `fit` finds the ``w`` and ``b`` that minimise ::
+
+        |w|^2 / 2  +  C sum over positives l(b - s_i)  +  C sum over negatives l(s_j - b)
+
+    with the scores ``s = <w, phi(x)>``.  The problem is convex, and ``dual_gap_`` certifies how far
+    from its optimum the model can be.
+
+    Examples
+    --------
+    >>> from attop import SVM
+    >>> from attop.datasets import load_ionosphere
+    >>> X, y = load_ionosphere(return_X_y=True)
+    >>> model = SVM(class_weight="balanced").fit(X, y)
+    >>> model.dual_gap_ <= 1e-4
+    True
+
+    The same model as scikit-learn's, whose decisions are made at the same place:
+
+    >>> from sklearn.svm import SVC
+    >>> peer = SVC(class_weight="balanced").fit(X, y)
+    >>> bool(abs(model.decision_function(X) - peer.decision_function(X)).max() < 0.01)
+    True
+    """
+
+    formulation = FORMULATIONS["SVM"]
+
+    _: KW_ONLY
+    class_weight: Mapping[Any, float] | str | None = None
