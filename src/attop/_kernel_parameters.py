@@ -27,7 +27,7 @@ class KernelParametersMixin:
 
         Returns
         -------
-        self : object
+        self
             The estimator.
         """
         inner = {name: value for name, value in params.items() if name.startswith(_PREFIX)}

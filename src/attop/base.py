@@ -194,7 +194,7 @@ Kernel, default="rbf"
 
         Returns
         -------
-        self : object
+        self
             The fitted classifier.
         """
         pipeline.fit(self, X, y, sample_weight)

@@ -248,7 +248,7 @@ class NeymanPearsonThreshold(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin,
 
         Returns
         -------
-        self : object
+        self
             The classifier with its threshold.
         """
         self._check_parameters()

@@ -160,7 +160,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
         Returns
         -------
-        self : object
+        self
             The search, with its best model.
         """
         estimators = self._estimators()
