@@ -25,6 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 import attop
 from attop import Grill, GrillNP, PatMatNP, TauFPL, TopPush
 from attop.calibration import NeymanPearsonThreshold
+from attop.cli import main
 from attop.kernels import KERNELS, FunctionKernel, Gaussian, Kernel, Laplacian, Polynomial
 from attop.metrics import get_scorer, tpr_at_fpr
 from attop.model_selection import AtTopCV
@@ -468,3 +469,54 @@ def test_reading_a_card_loads_nothing(tmp_path):
     RUNS.clear()
     assert attop.model_card(Path(path))["classifier"] == "TopPush"
     assert RUNS == []
+
+
+def command(capsys, *arguments):
+    with pytest.raises(SystemExit) as ending:
+        main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return ending.value.code, captured.out, " ".join(captured.err.split())
+
+
+@pytest.fixture
+def saved(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    path = tmp_path / "model.attop"
+    attop.save(of_a_table().fit(a_table(), POSITIVE), path, notes={"data": "table.csv"})
+    return path
+
+
+def test_the_command_that_shows_a_model(capsys, saved):
+    status, out, _ = command(capsys, "show", saved)
+    assert status == 0
+    for words in ("PatMatNP", "CONVERGED: the certified", "tau=0.2", "'colour'", "table.csv"):
+        assert words in out
+    status, out, _ = command(capsys, "show", saved, "--json")
+    assert json.loads(out) == attop.model_card(saved)
+
+
+def test_the_command_that_exports_a_model(capsys, saved):
+    status, out, err = command(capsys, "export", saved)
+    assert status == 0, err
+    assert "Input colour: 1 column, text" in out
+    assert "Input a: 1 column, double precision" in out
+    graph = saved.with_suffix(".onnx")
+    assert attop.model_card(graph)["notes"] == {"data": "table.csv"}
+    status, _, err = command(capsys, "export", saved, graph)
+    assert status == 2
+    assert "exists already" in err
+    assert command(capsys, "export", saved, graph, "--force")[0] == 0
+    assert "CONVERGED" in command(capsys, "show", graph)[1]
+
+
+@pytest.mark.parametrize("name", ["export", "show"])
+def test_commands_on_other_files(name, capsys, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,b\n1,2\n")
+    status, _, err = command(capsys, name, path)
+    assert status == 2
+    assert "not a model that attop.save" in err
+    status, _, err = command(capsys, name, tmp_path / "nothing")
+    assert status == 2
+    assert "No such file" in err
+    assert "Traceback" not in err
