@@ -66,7 +66,7 @@ def assert_same(model, samples, inputs=None):
     assert_array_equal(label, model.predict(samples))
 
 
-@pytest.mark.filterwarnings("ignore:TopPush|TauFPL|PatMat|TopMeanK|The kernel")
+@pytest.mark.filterwarnings("ignore:.*the kernel is not positive semi-definite")
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS.keys())
 def test_every_estimator_with_every_kernel(estimator, kernel):
@@ -309,6 +309,49 @@ def test_text_alone():
     assert len(model[-1].support_)
     text = new.astype(object).fillna("").to_numpy(object)
     assert_same(model, new, {"X": text})
+
+
+def test_numbers_and_truth_values_as_categories():
+    frame, new = table(), table(100, seed=3)
+    for one in (frame, new):
+        one["flag"] = one["length"] > 0
+        one["count"] = one["grade"].astype(int).astype(object)
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    model = make_pipeline(
+        make_column_transformer((encoder, ["flag", "count"]), ("passthrough", ["height"])),
+        TauFPL(tau=0.5),
+    ).fit(frame, POSITIVE)
+    assert_same(model, new, inputs_of(attop.to_onnx(model), new))
+
+
+def test_columns_that_are_called_like_the_outputs():
+    names = ["score", "label", "attop"]
+    frame, new = pd.DataFrame(X[:, :3], columns=names), pd.DataFrame(NEW[:, :3], columns=names)
+    scaled = make_column_transformer((StandardScaler(), names))
+    model = make_pipeline(scaled, TopPush()).fit(frame, POSITIVE)
+    inputs = {"score_in": new[["score"]], "label_in": new[["label"]], "attop": new[["attop"]]}
+    assert_same(model, new, {name: column.to_numpy() for name, column in inputs.items()})
+
+
+@pytest.mark.parametrize(
+    ("categories", "message"),
+    [
+        (["red", "", None], "cannot tell empty text from missing"),
+        ([1, 2, "three"], "columns of numbers or of text"),
+        (np.array(["2020-01-01", "2021-01-01", "2022-01-01"], "datetime64[ns]"), "or of text"),
+    ],
+    ids=["empty", "mixed", "dates"],
+)
+def test_categories_that_cannot_be_exported(categories, message):
+    letters = pd.Series(np.resize(["u", "v", "w"], 60), dtype=object)
+    frame = pd.DataFrame({"x": X[:, 0], "c": letters})
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["c"]), ("passthrough", ["x"])), TauFPL(tau=0.5)
+    ).fit(frame, POSITIVE)
+    kind = categories.dtype if isinstance(categories, np.ndarray) else object
+    model[0].named_transformers_["onehotencoder"].categories_ = [np.array(categories, dtype=kind)]
+    with pytest.raises(ValueError, match=message):
+        attop.to_onnx(model)
 
 
 def test_searches_and_thresholds():

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn import config_context
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -101,6 +102,7 @@ MODELS = {
     "GridSearchCV": GridSearchCV(
         TopPush(), {"C": [0.1, 1.0]}, cv=3, scoring=get_scorer("tpr_at_fpr_0.05")
     ),
+    "SVM weights": attop.SVM(class_weight={"no": 1.0, "yes": 2.0}),
     "threshold": NeymanPearsonThreshold(
         make_pipeline(StandardScaler(), TopPush()), fpr=0.2, random_state=0
     ),
@@ -175,6 +177,14 @@ def test_what_would_not_be_loaded_is_not_saved(model, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         attop.save(model, path)
     assert not path.exists()
+
+
+def test_requests_of_metadata_are_refused(tmp_path):
+    """They refer to their estimator, which skops follows for ever."""
+    with config_context(enable_metadata_routing=True):
+        model = TopPush().set_fit_request(sample_weight=True)
+        with pytest.raises(ValueError, match="without set_fit_request"):
+            attop.save(model, tmp_path / "model.attop")
 
 
 def test_functions_that_are_ours_are_saved(tmp_path):

@@ -72,7 +72,13 @@ def save(
     names = trusted_names(trusted)
     refuse_functions(model, names)
     buffer = io.BytesIO()
-    skops.dump(model, buffer, compression=ZIP_DEFLATED, compresslevel=_LEVEL)
+    try:
+        skops.dump(model, buffer, compression=ZIP_DEFLATED, compresslevel=_LEVEL)
+    except RecursionError:
+        raise ValueError(
+            f"{type(model).__name__} cannot be saved, as a part of it refers to itself. Requests of "
+            "metadata do: fit without set_fit_request, and pass weights by the name of the step."
+        ) from None
     refuse_types(model, set(skops.get_untrusted_types(data=buffer.getvalue())) - {*names})
     with ZipFile(buffer, "a", compression=ZIP_DEFLATED) as archive:
         archive.writestr(CARD_MEMBER, json.dumps(make_card(model, notes), allow_nan=False))

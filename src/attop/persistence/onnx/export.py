@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: What a file of ONNX holds at most.
 _MOST_BYTES = 2**31 - 1
+#: What a graph gives; a column of that name comes in by another.
+OUTPUTS = ("label", "score")
 
 
 def to_onnx(
@@ -49,9 +51,9 @@ def to_onnx(
         The graph.  Its outputs are ``"label"``, what `predict` gives, and ``"score"``, what
         `decision_function` gives, both of shape (n_samples,).  Its input is ``"X"``, of shape
         (n_samples, n_features); or, where a `ColumnTransformer` of named columns comes first,
-        each column that is used by its name, of shape (n_samples, 1).  Numbers are in double
-        precision, columns that are encoded from text are text; numbers that are missing are NaN,
-        and text that is missing is empty.
+        each column that is used by its name (``"score_in"`` for one called ``"score"``), of shape
+        (n_samples, 1).  Numbers are in double precision, columns that are encoded from text are
+        text; numbers that are missing are NaN, and text that is missing is empty.
 
     Raises
     ------
@@ -124,8 +126,8 @@ def _with_outputs(graph: Graph, model: Any) -> onnx.GraphProto:
     scored = score(graph, model, _inputs(graph, model))
     labels, kind = _labels(graph, scored)
     is_last = bool(scored.classifier.pos_label_ == scored.classifier.classes_[1])
-    names = {"label": labels, "score": scored.name if is_last else graph.add("Neg", scored.name)}
-    for public, name in names.items():
+    scores = scored.name if is_last else graph.add("Neg", scored.name)
+    for public, name in zip(OUTPUTS, (labels, scores), strict=True):
         graph.nodes.append(helper.make_node("Identity", [name], [public]))
     outputs = [
         helper.make_tensor_value_info("label", kind, ("n_samples",)),
@@ -142,7 +144,8 @@ def _inputs(graph: Graph, model: Any) -> Table:
     names = getattr(model, "feature_names_in_", None)
     if names is None or not _chooses_columns(model):
         return Table(graph, [Source(graph, "X", _n_features(model))])
-    return Table(graph, [Source(graph, str(name), 1) for name in names])
+    free = [f"{name}_in" if name in OUTPUTS else str(name) for name in names]
+    return Table(graph, [Source(graph, name, 1) for name in free])
 
 
 def _n_features(model: Any) -> int:

@@ -36,7 +36,7 @@ class Graph:
         if self.outer is not None:
             return self.outer.name(word)
         self._n_names += 1
-        return f"{word}_{self._n_names}"
+        return f"attop.{word}_{self._n_names}"
 
     def input(self, name: str, shape: Sequence[int | str | None], is_text: bool = False) -> str:
         """An input of numbers in double precision, or of text."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from itertools import chain
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -99,7 +101,7 @@ def _rbf_sampler(graph: Graph, sampler: Any, table: Table) -> Table:
 
 def _imputer(graph: Graph, imputer: Any, table: Table) -> Table:
     """The statistic of a column where a value is missing; then columns that say where it was."""
-    as_text = any(isinstance(statistic, str) for statistic in imputer.statistics_)
+    as_text = _is_text(imputer.statistics_)
     parts: list[Any] = []
     columns = list(table.columns())
     for column, statistic in zip(columns, imputer.statistics_, strict=True):
@@ -121,9 +123,20 @@ def _missing(graph: Graph, X: str, mark: Any, as_text: bool) -> str:
     """Where values are missing; text that is missing is empty."""
     if as_text:
         return graph.add("Equal", X, graph.constant(_as_text([mark])))
-    if mark is None or np.isnan(mark):
-        return graph.add("IsNaN", X)
-    return graph.add("Equal", X, graph.constant(np.array([float(mark)])))
+    if isinstance(mark, Real) and not math.isnan(mark):
+        return graph.add("Equal", X, graph.constant(np.array([float(mark)])))
+    return graph.add("IsNaN", X)
+
+
+def _is_text(values: Any) -> bool:
+    """Whether values are text; a ValueError where they are neither that nor numbers."""
+    has_text = any(isinstance(value, str) for value in values)
+    has_numbers = any(isinstance(value, Real) and not math.isnan(value) for value in values)
+    if (has_text and has_numbers) or values.dtype.kind not in "biufOUS":
+        raise ValueError(
+            f"attop.to_onnx takes columns of numbers or of text. Got {values.tolist()!r} instead."
+        )
+    return has_text
 
 
 def _as_text(values: Any) -> NDArray[np.object_]:
@@ -147,7 +160,9 @@ def _indicators(
     graph: Graph, encoder: Any, column: Table, categories: Any, infrequent: Any, dropped: Any
 ) -> Iterator[Result]:
     """A column for each category, and one for all that are infrequent."""
-    as_text = categories.dtype.kind in "OUS"
+    as_text = _is_text(categories)
+    if as_text and np.count_nonzero(_as_text(categories) == "") > 1:
+        raise ValueError("attop.to_onnx cannot tell empty text from missing text.")
     rare = np.isin(_words(categories), _words(infrequent if infrequent is not None else []))
     X = column.matrix(as_text)
     is_left_out = np.zeros(len(categories), dtype=bool)
