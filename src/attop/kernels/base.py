@@ -59,7 +59,7 @@ class _ByName(ABCMeta):
     @property
     def __signature__(cls) -> Signature:
         """The parameters of the kernel, which ``__call__`` would hide from `help`."""
-        of_init = signature(cls.__init__)
+        of_init = signature(cls.__init__)  # type: ignore[misc]
         return of_init.replace(parameters=list(of_init.parameters.values())[1:])
 
 

@@ -76,8 +76,8 @@ def save(
         skops.dump(model, buffer, compression=ZIP_DEFLATED, compresslevel=_LEVEL)
     except RecursionError:
         raise ValueError(
-            f"{type(model).__name__} cannot be saved, as a part of it refers to itself. Requests of "
-            "metadata do: fit without set_fit_request, and pass weights by the name of the step."
+            f"{type(model).__name__} cannot be saved, as a part of it refers to itself. Requests "
+            "of metadata do: fit without set_fit_request, and pass weights by the step's name."
         ) from None
     refuse_types(model, set(skops.get_untrusted_types(data=buffer.getvalue())) - {*names})
     with ZipFile(buffer, "a", compression=ZIP_DEFLATED) as archive:
