@@ -206,7 +206,7 @@ def table(n=60, seed=0, extra=()):
     frame["grade"] = rng.integers(1, 5, n).astype(float)
     frame["note"] = "anything"
     frame.loc[rng.random(n) < 0.2, "width"] = np.nan
-    frame.loc[rng.random(n) < 0.2, "colour"] = None
+    frame.loc[rng.random(n) < 0.2, "colour"] = np.nan
     return frame
 
 
@@ -255,6 +255,7 @@ def test_tables_of_numbers_and_text(encoder, strategy):
     assert_same(model, new, inputs_of(graph, new))
 
 
+@pytest.mark.filterwarnings("ignore:\nThe format of the columns:FutureWarning")
 @pytest.mark.parametrize(
     "columns",
     [
@@ -290,7 +291,7 @@ def test_columns_of_an_array():
     assert_same(make_pipeline(preparation, TopPush()).fit(samples, POSITIVE), new)
 
 
-@pytest.mark.filterwarnings("ignore:Skipping features")
+@pytest.mark.filterwarnings("ignore:Skipping features|Currently, when `keep_empty")
 @pytest.mark.parametrize("missing", [np.nan, -1.0])
 @pytest.mark.parametrize("strategy", ["mean", "most_frequent", "constant"])
 def test_missing_numbers(missing, strategy):

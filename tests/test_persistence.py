@@ -54,7 +54,7 @@ class MyKernel(Kernel):
 
 def a_table():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame = pd.DataFrame(X.copy(), columns=["a", "b", "c"])
     frame["colour"] = rng.choice(["red", "green", "blue"], len(frame))
     frame.loc[::7, "b"] = np.nan
     frame.loc[::9, "colour"] = None
@@ -182,7 +182,8 @@ def test_what_would_not_be_loaded_is_not_saved(model, message, tmp_path):
 def test_requests_of_metadata_are_refused(tmp_path):
     """They refer to their estimator, which skops follows for ever."""
     with config_context(enable_metadata_routing=True):
-        model = TopPush().set_fit_request(sample_weight=True)
+        classifier = TopPush().set_fit_request(sample_weight=True)
+    for model in (classifier, make_pipeline(StandardScaler(), classifier)):
         with pytest.raises(ValueError, match="without set_fit_request"):
             attop.save(model, tmp_path / "model.attop")
 

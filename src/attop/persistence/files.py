@@ -17,7 +17,12 @@ from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZipFile, is_zipfile
 
 from attop.persistence.card import CARD_MEMBER, make_card, read_card
-from attop.persistence.trusted import refuse_functions, refuse_types, trusted_names
+from attop.persistence.trusted import (
+    refuse_functions,
+    refuse_requests,
+    refuse_types,
+    trusted_names,
+)
 
 #: Zip archives compress support vectors with many zeros well, others little; 1 is the fastest.
 _LEVEL = 1
@@ -71,14 +76,9 @@ def save(
         raise TypeError(f"attop.save takes an estimator. Got {model!r} instead.")
     names = trusted_names(trusted)
     refuse_functions(model, names)
+    refuse_requests(model)
     buffer = io.BytesIO()
-    try:
-        skops.dump(model, buffer, compression=ZIP_DEFLATED, compresslevel=_LEVEL)
-    except RecursionError:
-        raise ValueError(
-            f"{type(model).__name__} cannot be saved, as a part of it refers to itself. Requests "
-            "of metadata do: fit without set_fit_request, and pass weights by the step's name."
-        ) from None
+    skops.dump(model, buffer, compression=ZIP_DEFLATED, compresslevel=_LEVEL)
     refuse_types(model, set(skops.get_untrusted_types(data=buffer.getvalue())) - {*names})
     with ZipFile(buffer, "a", compression=ZIP_DEFLATED) as archive:
         archive.writestr(CARD_MEMBER, json.dumps(make_card(model, notes), allow_nan=False))

@@ -77,6 +77,16 @@ def refuse_functions(model: Any, trusted: Iterable[str]) -> None:
             raise ValueError(_what_to_do(model, name, value))
 
 
+def refuse_requests(model: Any) -> None:
+    """Raise a ValueError for requests of metadata: they refer to their estimator, without end."""
+    for part in (model, *model.get_params(deep=True).values()):
+        if hasattr(part, "_metadata_request"):
+            raise ValueError(
+                f"{type(part).__name__} cannot be saved with requests of metadata. Fit it without "
+                "set_fit_request, and pass weights by the name of the step."
+            )
+
+
 def refuse_types(model: Any, untrusted: Iterable[str]) -> None:
     """Raise a ValueError for types that would not be loaded, with the parameter that has them."""
     untrusted = sorted(untrusted)

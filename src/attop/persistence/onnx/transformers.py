@@ -93,9 +93,11 @@ def _kernel_of(nystroem: Any) -> Kernel:
 def _rbf_sampler(graph: Graph, sampler: Any, table: Table) -> Table:
     weights = sampler.random_weights_.astype(np.float64)
     angles = graph.add("MatMul", table.matrix(), graph.constant(weights))
-    moved = graph.add("Add", angles, graph.constant(sampler.random_offset_.astype(np.float64)))
+    # cos x = sin(x + pi/2): onnxruntime has had sines in double precision for longer.
+    offset = sampler.random_offset_.astype(np.float64) + 0.5 * np.pi
+    sines = graph.add("Sin", graph.add("Add", angles, graph.constant(offset)))
     factor = (2.0 / weights.shape[1]) ** 0.5
-    waves = graph.scale("Mul", graph.add("Cos", moved), factor, weights.shape[1])
+    waves = graph.scale("Mul", sines, factor, weights.shape[1])
     return _numbers(graph, waves, weights.shape[1])
 
 
