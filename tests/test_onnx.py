@@ -255,7 +255,7 @@ def test_tables_of_numbers_and_text(encoder, strategy):
     assert_same(model, new, inputs_of(graph, new))
 
 
-@pytest.mark.filterwarnings("ignore:\nThe format of the columns:FutureWarning")
+@pytest.mark.filterwarnings(r"ignore:\s*The format of the columns:FutureWarning")
 @pytest.mark.parametrize(
     "columns",
     [

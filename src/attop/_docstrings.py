@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from inspect import cleandoc, get_annotations
 from typing import Any, ClassVar
 
@@ -82,6 +83,7 @@ def completed(
     return "\n\n".join(_render(title, whole[title]) for title in order if title in whole) + "\n"
 
 
+@lru_cache  # that of a parent serves all its children
 def sections_of(doc: str) -> Sections:
     """The text below each title of a numpydoc docstring; that before the first one has none."""
     start, *rest = _TITLE.split(cleandoc(doc))
@@ -90,6 +92,7 @@ def sections_of(doc: str) -> Sections:
     }
 
 
+@lru_cache
 def entries_of(text: str) -> dict[str, str]:
     """The entries of a section by their names; each has its indented lines."""
     found: dict[str, str] = {}
