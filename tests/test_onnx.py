@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
 
 import attop
 from attop import Grill, GrillNP, TauFPL, TopPush
-from attop.calibration import NeymanPearsonThreshold
+from attop.calibration import CostThreshold, NeymanPearsonThreshold, RecallThreshold
 from attop.kernels import Kernel
 from attop.model_selection import AtTopCV
 from conftest import PARAMETERS, two_clouds
@@ -362,8 +362,12 @@ def test_searches_and_thresholds():
     pipeline = make_pipeline(StandardScaler(), TopPush())
     grid = GridSearchCV(pipeline, {"toppush__C": [0.1, 1.0]}, scoring="roc_auc", cv=3)
     assert_same(grid.fit(X, POSITIVE), NEW)
-    for pos_label in (False, True):
-        threshold = NeymanPearsonThreshold(pipeline, fpr=0.2, pos_label=pos_label, random_state=0)
+    for threshold in (
+        NeymanPearsonThreshold(pipeline, fpr=0.2, pos_label=False, random_state=0),
+        NeymanPearsonThreshold(pipeline, fpr=0.2, pos_label=True, random_state=0),
+        RecallThreshold(pipeline, recall=0.8, random_state=0),
+        CostThreshold(pipeline, random_state=0),
+    ):
         assert_same(threshold.fit(more, positive), NEW)
 
 

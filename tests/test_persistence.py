@@ -25,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import attop
 from attop import Grill, GrillNP, PatMatNP, TauFPL, TopPush
-from attop.calibration import NeymanPearsonThreshold
+from attop.calibration import NeymanPearsonThreshold, RecallThreshold
 from attop.cli import main
 from attop.kernels import KERNELS, FunctionKernel, Gaussian, Kernel, Laplacian, Polynomial
 from attop.metrics import get_scorer, tpr_at_fpr
@@ -103,7 +103,8 @@ MODELS = {
         TopPush(), {"C": [0.1, 1.0]}, cv=3, scoring=get_scorer("tpr_at_fpr_0.05")
     ),
     "SVM weights": attop.SVM(class_weight={"no": 1.0, "yes": 2.0}),
-    "threshold": NeymanPearsonThreshold(
+    "RecallThreshold": RecallThreshold(TopPush(), recall=0.7, random_state=0),
+    "NeymanPearsonThreshold": NeymanPearsonThreshold(
         make_pipeline(StandardScaler(), TopPush()), fpr=0.2, random_state=0
     ),
 }
@@ -112,7 +113,7 @@ MODELS = {
 @pytest.mark.filterwarnings("ignore:The optimum of this|The kernel:UserWarning")
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
 def test_models_come_back_as_they_were(model, tmp_path):
-    samples, positive = (MANY, MANY_POSITIVE) if hasattr(model, "fpr") else (X, POSITIVE)
+    samples, positive = (MANY, MANY_POSITIVE) if hasattr(model, "confidence") else (X, POSITIVE)
     if getattr(model, "kernel", None) == "precomputed":
         samples = X @ X.T
     labels = np.where(positive, "yes", "no")
