@@ -99,8 +99,8 @@ class TopROCDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
+        estimator: Any,
+        X: Any,
         y: ArrayLike,
         *,
         threshold: float | str | None = "auto",
@@ -210,7 +210,9 @@ class TopROCDisplay:
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
-    def _of_scores(cls, y_true, y_score, threshold, pos_label, sample_weight) -> TopROCDisplay:
+    def _of_scores(
+        cls, y_true: Any, y_score: Any, threshold: Any, pos_label: Any, sample_weight: Any
+    ) -> TopROCDisplay:
         positive, score, weight = check_scores(y_true, y_score, pos_label, sample_weight)
         fpr, tpr, _ = roc_curve(positive, score, sample_weight=weight, drop_intermediate=False)
         point = None if threshold is None else _rates(positive, score >= threshold, weight)
@@ -273,7 +275,7 @@ class TopROCDisplay:
         rates = f"TPR {tpr:.2f} at FPR {fpr:.2g}"
         return rates if name is None else f"{name} ({rates})"
 
-    def _draw_bands(self, ax):
+    def _draw_bands(self, ax: Any) -> Any:
         """Fill between the bands, in steps as the curve, up to the rate 1."""
         if self.bands is None:
             return None
@@ -289,7 +291,7 @@ class TopROCDisplay:
             label=f"NP-ROC band, confidence {self.bands.confidence:g}",
         )
 
-    def _mark_operating_point(self, ax):
+    def _mark_operating_point(self, ax: Any) -> Any:
         """Mark the operating point, a rate of zero at the left edge wherever that moves."""
         if self.operating_point is None:
             return None
@@ -308,7 +310,7 @@ class TopROCDisplay:
         return point
 
     @staticmethod
-    def _set_axes(ax, left: float) -> None:
+    def _set_axes(ax: Any, left: float) -> None:
         """Logarithmic axis from `left`, which stands for zero, to 1."""
         from matplotlib.ticker import NullFormatter
 
@@ -327,7 +329,7 @@ class TopROCDisplay:
 
 
 def _bands_of(
-    y_true, y_score, pos_label, sample_weight, confidence: float | None
+    y_true: Any, y_score: Any, pos_label: Any, sample_weight: Any, confidence: float | None
 ) -> NeymanPearsonBands | None:
     if confidence is None:
         return None
