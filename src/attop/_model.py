@@ -138,6 +138,7 @@ def dual_model(problem: Problem, gram: Gram, solution: Solution, tol: float) -> 
     else:
         rows, coefficients = support(problem, solution.alpha, solution.beta)
     rounding = rounding_of_scores(gram, rows, coefficients, _at_threshold(solution.certificate))
+    rounding += solution.certificate.threshold_off
     status = final_status(gram, solution, rows, tol)
     return DualModel(solution, status, rows, coefficients, rounding)
 

@@ -210,3 +210,43 @@ class Scores:
         error = error[self.computed]
         least = np.max(difference - error, initial=-np.inf)
         return float(least), float(np.min(difference + error, initial=np.inf))
+
+
+class GivenScores(Scores):
+    """Scores of all rows that somebody else has computed, with proved bounds on their errors.
+
+    Parameters
+    ----------
+    exact : Scores
+        What they are about; some of its scores are computed, to find the constant that the given
+        ones lack.
+    values, errors : ndarray of shape (n_samples,)
+        Scores up to a constant common to all, and how far each may be off.
+    """
+
+    #: Rows that tell the constant.
+    _TRIED = 64
+
+    def __init__(
+        self, exact: Scores, values: NDArray[np.float64], errors: NDArray[np.float64]
+    ) -> None:
+        super().__init__(exact.gram, exact.support, exact.coefficients)
+        exact.compute(exact.support[:: max(1, len(exact.support) // self._TRIED)])
+        low, high = exact.interval(values, errors)
+        #: Whether the scores computed agree with the given ones.
+        self.consistent = low <= high
+        self.values = values + 0.5 * (low + high)
+        self.errors = errors + 0.5 * (high - low)
+        self.computed[:] = True
+
+    def w_norm2(self) -> float:
+        """``|w|^2 = sum a_v s_v``."""
+        return float(np.dot(self.coefficients, self.values[self.support]))
+
+    def rounding(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """How far the scores of `rows` may be off."""
+        return self.errors[rows]
+
+    def rounding_of_norm(self) -> float:
+        """How far ``|w|^2`` may be off."""
+        return float(np.abs(self.coefficients) @ self.errors[self.support])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from attop._extended import ExtendedScores, is_affordable
 from attop._gap_rounding import rounding_of_gap
 from attop._known import Known
-from attop._scores import Scores
+from attop._scores import GivenScores, Scores
 from attop._screening import Hint, screen
 from attop._weights import of_rows, weighted, weighted_sum
 from attop.families.base import Cap
@@ -26,6 +26,8 @@ from attop.problem import Problem
 
 #: Relative violation of a constraint that passes for rounding.
 _FEASIBLE = 1e-8
+#: Products of so many numbers take seconds: 11,000 support vectors of 784 features.
+_COSTLY = 1e11
 
 
 class Certificate(NamedTuple):
@@ -50,6 +52,8 @@ class Certificate(NamedTuple):
         Rows whose scores were computed: all of them, unless hints allowed fewer.
     scores : ndarray of float64
         Scores of `rows`.
+    threshold_off : float
+        How far the scores at the threshold may be off, where they come from a solver.
     """
 
     primal: float
@@ -61,6 +65,7 @@ class Certificate(NamedTuple):
     infeasibility: float
     rows: NDArray[np.intp]
     scores: NDArray[np.float64]
+    threshold_off: float = 0.0
 
     def certifies(self, tol: float) -> bool:
         """Whether the dual point is feasible up to rounding and its gap at most `tol`.
@@ -228,7 +233,9 @@ def certify(
         machine has it and the problem is not too large for it.
     hint : callable, optional
         Gives approximate scores with bounds on their errors, once it has the `Scores` of the
-        certificate.  Rows that by them cannot matter are left out.
+        certificate.  Rows that by them cannot matter are left out; and where exact scores of
+        the support would take long, the approximate ones may do, with what they may be off by
+        as a part of the gap.
 
     Returns
     -------
@@ -236,6 +243,10 @@ def certify(
     """
     alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
     exact = Scores(gram, *support(problem, alpha, beta))
+    if hint is not None and tol is not None and _is_costly(exact):
+        found = certificate_of(problem, GivenScores(exact, *hint(exact)), alpha, beta)
+        if found is not None and found.certifies(tol):
+            return found
     if hint is None or not screen(problem, exact, hint):
         exact.compute(np.arange(gram.n_samples))
     certificate = _certificate(problem, exact, alpha, beta)
@@ -244,6 +255,25 @@ def certify(
     if not is_affordable(gram, len(certificate.rows), len(exact.support)):
         return certificate
     return _extended_certificate(problem, gram, alpha, beta, certificate)
+
+
+def _is_costly(exact: Scores) -> bool:
+    """Whether the scores of the support alone take seconds in double precision."""
+    return len(exact.support) ** 2 * exact.gram.X.shape[1] > _COSTLY
+
+
+def certificate_of(
+    problem: Problem, given: GivenScores, alpha: NDArray[np.float64], beta: NDArray[np.float64]
+) -> Certificate | None:
+    """The certificate from given scores: what they may be off by is part of its gap.
+
+    None where exact scores contradict the given ones.
+    """
+    if not given.consistent:
+        return None
+    found = _certificate(problem, given, alpha, beta)
+    near = np.abs(given.values - found.threshold) <= given.errors
+    return found._replace(threshold_off=float(np.max(given.errors, where=near, initial=0.0)))
 
 
 def _certificate(
