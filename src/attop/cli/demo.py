@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from attop.cli.fit import certified_gap
+from attop.cli._training import certified_gap
 
 if TYPE_CHECKING:
     import numpy as np
