@@ -44,6 +44,9 @@ def _summary(results: Results) -> str:
     ]
     if n_missing:
         parts.append(f"<strong>{n_missing} fits are not done yet</strong>")
+    if results.damaged:
+        names = ", ".join(html.escape(path.name) for path in results.damaged)
+        parts.append(f"<strong>damaged: {names}</strong>")
     parts.append(f"{len(results.failures)} failed")
     parts.append(f"{len(results.uncertified)} without the certificate asked for")
     return f"attop {__version__}: " + ", ".join(parts) + "."

@@ -16,7 +16,7 @@ LINESTYLES = ("-", "--", "-.", ":", (0, (7, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, 
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 
 
-def import_pyplot():
+def import_pyplot() -> Any:
     """`matplotlib.pyplot`, or an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt
