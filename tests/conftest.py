@@ -21,6 +21,7 @@ PARAMETERS = {
     "TopMeanK": {"tau": 0.6},
     "PatMat": {"tau": 0.6, "theta": 0.7},
     "PatMatNP": {"tau": 0.2, "theta": 0.7},
+    "SVM": {},
 }
 #: Every formulation with every surrogate.
 CASES = [(name, surrogate) for name in FORMULATIONS for surrogate in SURROGATES]

@@ -11,9 +11,10 @@ from attop.problem import Problem
 
 
 def solve_dual(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Optimal alpha, beta and dual value of `problem` with the kernel matrix `K`.
+    """Optimal alpha, beta (of one copy) and dual value of `problem` with the kernel matrix `K`.
 
-    The variables are (alpha, beta, r): r is the cap u, or the norm of beta.
+    The variables are (alpha, beta, r), those of all copies of a sample added up: r is the cap u,
+    or the norm of beta.
     """
     n_alpha, n_beta = len(problem.positives), len(problem.competitors)
     n, betas = n_alpha + n_beta + 1, problem.betas
@@ -26,22 +27,23 @@ def solve_dual(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     equalities = [ones_alpha - ones_beta]
     if betas.cap is Cap.TIED:
         equalities.append(ones_alpha - betas.K * r)
-    at_most = [(-alpha, 0.0), (-beta, 0.0)]
+    of_alpha, of_beta = np.array(problem.positive_weights), np.array(problem.competitor_weights)
+    at_most = [(-alpha, np.zeros(n_alpha)), (-beta, np.zeros(n_beta))]
     if np.isfinite(problem.alpha_max):
-        at_most.append((alpha, problem.alpha_max))
+        at_most.append((alpha, problem.alpha_max * of_alpha))
     if np.isfinite(betas.bound):
-        at_most.append((beta, betas.bound))
+        at_most.append((beta, betas.bound * of_beta))
     if betas.cap is not Cap.NONE:
-        at_most.append((beta - sp.csr_matrix(np.ones((n_beta, 1))) @ r, 0.0))
+        at_most.append((beta - sp.csr_matrix(of_beta[:, None]) @ r, np.zeros(n_beta)))
 
     blocks = [*equalities, *(A for A, _ in at_most)]
-    right = [np.zeros(len(equalities)), *(np.full(A.shape[0], b) for A, b in at_most)]
+    right = [np.zeros(len(equalities)), *(b for _, b in at_most)]
     cones = [
         clarabel.ZeroConeT(len(equalities)),
         clarabel.NonnegativeConeT(sum(A.shape[0] for A, _ in at_most)),
     ]
     if betas.norm_price:  # (r, beta) in the second-order cone
-        blocks += [-r, -beta]
+        blocks += [-r, -sp.diags(of_beta**-0.5) @ beta]
         right.append(np.zeros(1 + n_beta))
         cones.append(clarabel.SecondOrderConeT(1 + n_beta))
 
@@ -53,7 +55,7 @@ def solve_dual(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray,
         sp.csc_matrix(np.triu(P)), q, A, np.concatenate(right), cones, settings
     ).solve()
     x = np.array(solution.x)
-    return x[:n_alpha], x[n_alpha : n_alpha + n_beta], -solution.obj_val
+    return x[:n_alpha] / of_alpha, x[n_alpha : n_alpha + n_beta] / of_beta, -solution.obj_val
 
 
 def _objective(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -64,9 +66,8 @@ def _objective(problem: Problem, K: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     P = np.zeros((n_alpha + n_beta + 1,) * 2)
     P[:-1, :-1] = K[np.ix_(rows, rows)] * np.outer(signs, signs)
     betas, variables = problem.betas, np.arange(n_alpha + n_beta)
-    P[variables, variables] += np.repeat(
-        [problem.quadratic_alpha, betas.curvature], [n_alpha, n_beta]
-    )
+    curvature = np.repeat([problem.quadratic_alpha, betas.curvature], [n_alpha, n_beta])
+    P[variables, variables] += curvature / problem.weights
     q = np.concatenate([-np.ones(n_alpha), np.full(n_beta, -betas.linear), [0.0]])
     q[-1] = betas.price + betas.norm_price
     return P, q

@@ -125,45 +125,53 @@ def test_an_estimator_takes_a_surrogate_from_outside():
 
 
 @dataclass(frozen=True)
-class FreeThreshold(Family):
-    """The support vector machine: the threshold is the best one, and competitors have losses."""
+class UnevenLosses(Family):
+    """A threshold that is the best one where losses of competitors cost a multiple of others."""
 
+    ratio: float
     monotone = False
 
     def terms(self, problem):
-        return BetaTerms(linear=1.0, bound=problem.alpha_max, curvature=problem.quadratic_alpha)
+        return BetaTerms(
+            linear=1.0,
+            bound=self.ratio * problem.alpha_max,
+            curvature=problem.quadratic_alpha / self.ratio,
+        )
 
-    def threshold(self, problem, competitors, positives, overwrite=False):
-        loss = problem.surrogate.value
+    def threshold(
+        self, problem, competitors, weights, positives, overwrite=False, positive_weights=None
+    ):
+        def total(t):
+            loss = problem.surrogate.value
+            return np.sum(loss(t - positives)) + self.ratio * np.sum(loss(competitors - t))
+
         scores = np.concatenate([competitors, positives])
         if problem.surrogate.curvature == 0.0:  # the sum has its kinks at these
             ends = np.concatenate([competitors + 1.0, positives - 1.0])
-            values = [np.sum(loss(t - positives)) + np.sum(loss(competitors - t)) for t in ends]
-            return float(ends[np.argmin(values)])
-        found = minimize_scalar(
-            lambda t: np.sum(loss(t - positives)) + np.sum(loss(competitors - t)),
-            bounds=(scores.min() - 1.0, scores.max() + 1.0),
-            method="bounded",
-            options={"xatol": 1e-12},
-        )
-        return float(found.x)
+            return float(ends[np.argmin([total(t) for t in ends])])
+        bounds = scores.min() - 1.0, scores.max() + 1.0
+        options = {"xatol": 1e-12}
+        return float(minimize_scalar(total, bounds=bounds, method="bounded", options=options).x)
 
-    def level(self, problem, competitors, threshold):
+    def level(self, problem, competitors, weights, threshold):
         return threshold - 1.0
 
-    def weights(self, problem, competitors, threshold):
+    def slopes(self, problem, competitors, weights, threshold):
         return problem.surrogate.slope(competitors - threshold)
 
-    def value(self, problem, competitors, threshold):
-        return problem.C * float(np.sum(problem.surrogate.value(competitors - threshold)))
+    def value(self, problem, competitors, weights, threshold):
+        losses = problem.surrogate.value(competitors - threshold)
+        return problem.C * self.ratio * float(np.sum(losses))
 
 
 @dataclass(frozen=True)
 class Machine(Formulation):
     """Its formulation: negatives compete."""
 
-    def problem(self, positive, C, surrogate, **parameters):
-        return Problem.of(*self.rows(positive), C, surrogate, FreeThreshold())
+    parameters = ("ratio",)
+
+    def problem(self, positive, C, surrogate, *, sample_weight=None, ratio=2.0):
+        return Problem.of(*self.rows(positive), C, surrogate, UnevenLosses(ratio))
 
 
 @dataclass(eq=False, repr=False)
@@ -171,6 +179,8 @@ class SupportVectors(AtTopClassifier):
     """Its estimator."""
 
     formulation = Machine("SupportVectors", "negatives")
+
+    ratio: float = 2.0
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -188,22 +198,22 @@ def test_a_family_from_outside_is_solved_to_the_oracles_optimum(C, surrogate, ke
 
 @pytest.mark.parametrize("n", [120, 3000])
 def test_a_family_from_outside_makes_an_estimator(n):
-    """With the objective of scikit-learn's SVC, on samples in one block and in many."""
+    """With the objective of a weighted SVC, on samples in one block and in many."""
     X, positive = two_clouds(n // 3, 2 * n // 3, distance=1.5)
     model = SupportVectors(C=1.0, gamma=0.2).fit(X, positive)
     assert model.status_ is Status.CONVERGED
-    known = SVC(C=1.0, gamma=0.2, tol=1e-6).fit(X, positive)
+    known = SVC(C=1.0, gamma=0.2, tol=1e-6, class_weight={False: 2.0}).fit(X, positive)
     scores = known.decision_function(X)
     coefficients = known.dual_coef_[0]
     norm2 = float(coefficients @ (scores[known.support_] - known.intercept_[0]))
-    losses = np.maximum(0.0, 1.0 - np.where(positive, scores, -scores))
+    losses = np.maximum(0.0, np.where(positive, 1.0 - scores, 2.0 * (1.0 + scores)))
     assert_allclose(model.objective_, 0.5 * norm2 + np.sum(losses), rtol=2e-4)
     assert np.mean(model.predict(X) == known.predict(X)) > 0.99
 
 
 def test_hardly_anybody_knows_a_family_by_name():
     """Outside their own files: the formulations, which choose them, and one start of Grill."""
-    families = {"Largest", "TopMean", "QuantileHinge", "QuantileQuadratic"}
+    families = {"Largest", "TopMean", "QuantileHinge", "QuantileQuadratic", "FixedCap"}
     families |= {"mean_of_largest", "quantile_of"}
     lines = set()
     package = Path(attop.__file__).parent

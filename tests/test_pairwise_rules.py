@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from attop.formulations import FORMULATIONS
-from attop.objectives import dual_value, infeasibility
-from attop.projections import project_patmat, project_topk
+from attop.objectives import dual_value, infeasibility, signed_coefficients
 from attop.solvers.pairwise.steps import (
     Dual,
     Point,
@@ -28,18 +27,24 @@ CASES = [
     ("PatMat", "quadratic_hinge", {"tau": 0.7, "theta": 2.0}),
     ("PatMatNP", "hinge", {"tau": 0.3, "theta": 0.5}),
     ("PatMatNP", "quadratic_hinge", {"tau": 0.3, "theta": 0.5}),
+    ("SVM", "hinge", {}),
+    ("SVM", "quadratic_hinge", {}),
 ]
 
 
 class Setting:
     """A small problem at a random feasible point, and its objective along any pair."""
 
-    def __init__(self, name, surrogate, parameters, seed, C=0.8):
+    def __init__(self, name, surrogate, parameters, seed, C=0.8, weighted=False):
         rng = np.random.default_rng(seed)
         positive = np.arange(11) < 5
         X = rng.normal(size=(11, 3))
         X[1], X[6] = X[0], X[5]  # duplicates: pairs without curvature
-        self.problem = FORMULATIONS[name].problem(positive, C, surrogate, **parameters)
+        # Some samples have more copies than the top of TopPushK has scores.
+        weights = rng.uniform(0.2, 5.0, 11) if weighted else None
+        self.problem = FORMULATIONS[name].problem(
+            positive, C, surrogate, sample_weight=weights, **parameters
+        )
         self.matrix = X @ X.T
         alpha, beta = self._feasible_point(rng)
         self.dual = Dual.of(self.problem)
@@ -47,6 +52,7 @@ class Setting:
             np.r_[alpha, beta],
             np.r_[self.problem.positives, self.problem.competitors],
             self.matrix @ self._coefficients(alpha, beta),
+            np.array(self.problem.weights),
         )
         self.n_alpha, self.n_variables = len(alpha), len(alpha) + len(beta)
 
@@ -63,16 +69,10 @@ class Setting:
         # Some variables at their bounds, among them several betas at the cap.
         alpha = rng.normal(0.5, 0.7, len(problem.positives))
         beta = rng.normal(0.5, 0.9, len(problem.competitors))
-        if problem.betas.linear == 0.0:
-            return project_topk(alpha, beta, max(1, problem.betas.K), problem.alpha_max)
-        theta = np.inf if problem.betas.norm_price else problem.family.theta
-        return project_patmat(alpha, beta, 0.2, theta, problem.alpha_max)[:2]
+        return problem.family.project(problem, alpha, beta, 0.2)
 
     def _coefficients(self, alpha, beta):
-        coefficients = np.zeros(len(self.matrix))
-        coefficients[self.problem.positives] = alpha
-        coefficients[self.problem.competitors] -= beta
-        return coefficients
+        return signed_coefficients(self.problem, alpha, beta, len(self.matrix))
 
     def row(self, v):
         return self.point.rows[v]
@@ -81,8 +81,8 @@ class Setting:
         """Alpha and beta after a step of the pair, by the definition of the moves."""
         values = self.point.values.copy()
         same_kind = (k < self.n_alpha) == (other < self.n_alpha)
-        values[k] += step
-        values[other] += -step if same_kind else step
+        values[k] += step / self.point.weights[k]
+        values[other] += (-step if same_kind else step) / self.point.weights[other]
         return values[: self.n_alpha], values[self.n_alpha :]
 
     def value(self, alpha, beta, norm=None):
@@ -93,9 +93,13 @@ class Setting:
         if norm:
             # delta = norm / (2 theta sqrt(m tau)) kept: the price of |beta| becomes that of
             # its quadratic majorant (|beta|^2 / norm + norm) / 2.
-            new = np.linalg.norm(beta)
+            new = self.norm(beta)
             value += self.problem.betas.norm_price * (new - 0.5 * (new**2 / norm + norm))
         return value
+
+    def norm(self, beta):
+        """The norm of the betas of all copies."""
+        return np.sqrt(np.dot(self.problem.competitor_weights, beta**2))
 
     def pairs(self):
         return [(k, v) for k in range(self.n_variables) for v in range(self.n_variables) if k != v]
@@ -103,23 +107,30 @@ class Setting:
     def step(self, k, other):
         i, j = self.row(k), self.row(other)
         distance2 = self.matrix[i, i] + self.matrix[j, j] - 2 * self.matrix[i, j]
-        values, _, scores = self.point
+        values, _, scores, weights = self.point
         rates = [up_rate(self.dual, v, values[v], scores[self.row(v)]) for v in (k, other)]
         return pair_step(
             self.dual,
-            summarise(self.dual, values),
+            summarise(self.dual, values, weights),
             k,
             other,
             values[k],
             values[other],
+            weights[k],
+            weights[other],
             rates[0] - rates[1],
             max(distance2, 1e-12),
         )
 
 
 @pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, case[:2])))
-def settings(request):
-    return [Setting(*request.param, seed) for seed in range(3)]
+def case(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "weighted"])
+def settings(case, request):
+    return [Setting(*case, seed, weighted=request.param) for seed in range(3)]
 
 
 def best_on_a_grid(setting, k, other, norm=None):
@@ -143,7 +154,7 @@ def test_the_step_is_the_best_of_a_fine_grid(settings):
     for setting in settings[:2]:
         norm = None
         if setting.problem.betas.norm_price:
-            norm = np.linalg.norm(setting.beta)
+            norm = setting.norm(setting.beta)
         for k, other in setting.pairs()[::7]:
             step, _ = setting.step(k, other)
             value = setting.value(*setting.after(k, other, step), norm)
@@ -224,7 +235,7 @@ def test_the_largest_beta_apart_from_two(n_betas):
     rng = np.random.default_rng(n_betas)
     beta = rng.integers(0, 4, n_betas).astype(float)
     problem = FORMULATIONS["TopPush"].problem(np.arange(n_betas + 1) == 0, 1.0, "hinge")
-    betas = summarise(Dual.of(problem), np.r_[1.0, beta])
+    betas = summarise(Dual.of(problem), np.r_[1.0, beta], np.ones(1 + n_betas))
     for j in range(n_betas):
         for k in range(-1, n_betas):
             rest = [value for i, value in enumerate(beta) if i not in (j, k)]

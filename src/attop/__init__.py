@@ -1,6 +1,7 @@
 """Classification at the top: binary classifiers for the samples with the highest scores."""
 
 from attop.classifiers import (
+    SVM,
     AtTopClassifier,
     PatMat,
     PatMatNP,
@@ -14,6 +15,7 @@ from attop.grill import Grill, GrillNP
 __version__ = "0.1.0"
 
 __all__ = [
+    "SVM",
     "AtTopClassifier",
     "Grill",
     "GrillNP",

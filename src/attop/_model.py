@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from attop._scores import linear_weights, rounding_of_scores
 from attop._verdict import final_status
+from attop._weights import weighted
 from attop.kernels.functions import Gram
 from attop.objectives import Certificate, relative_gap, support, threshold, zero_value
 from attop.problem import Problem
@@ -51,15 +52,15 @@ class DualModel:
         """
         return self.solution.certificate.threshold - self.rounding
 
-    def attributes(self, gram: Gram) -> dict[str, Any]:
+    def attributes(self, gram: Gram, problem: Problem) -> dict[str, Any]:
         """The fitted attributes, by name."""
         certificate, kernel = self.solution.certificate, gram.kernel
         weights = {}
         if kernel.explicit:
             weights["coef_"] = linear_weights(gram.X, self.support, self.coefficients)[np.newaxis]
         return {
-            "alpha_": self.solution.alpha,
-            "beta_": self.solution.beta,
+            "alpha_": weighted(self.solution.alpha, problem.positive_weights),
+            "beta_": weighted(self.solution.beta, problem.competitor_weights),
             "support_": self.support,
             "support_vectors_": (
                 np.empty((0, 0), dtype=gram.X.dtype) if kernel.precomputed else gram.X[self.support]

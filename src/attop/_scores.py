@@ -146,12 +146,6 @@ class Scores:
         """``w`` itself, of the linear kernel."""
         return linear_weights(self.gram.X, self.support, self.coefficients)
 
-    def known(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Scores of those of `rows` that were computed."""
-        if self.computed.all():
-            return self.values[rows]
-        return self.values[rows[self.computed[rows]]]
-
     def w_norm2(self) -> float:
         """``|w|^2 = sum a_v s_v``."""
         if self.gram.kernel.explicit:  # where no large numbers cancel

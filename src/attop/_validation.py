@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from attop._words import suggestion
 from attop.approximation import APPROXIMATIONS
@@ -89,6 +89,10 @@ _RULES = {
         lambda v: v is None or _is_positive(v), "None or a number of seconds in (0, inf)"
     ),
     "cache_size": _Rule(_is_positive, "a number of megabytes in (0, inf)"),
+    "class_weight": _Rule(
+        lambda v: v is None or isinstance(v, Mapping) or (isinstance(v, str) and v == "balanced"),
+        "a dict of labels and weights, 'balanced' or None",
+    ),
 }
 
 
@@ -176,9 +180,26 @@ def check_samples(estimator: Any, X: Any, y: Any = "no_validation", reset: bool 
     )
 
 
-def check_two_classes(y: NDArray[Any]) -> NDArray[Any]:
-    """The two values of `y` in order; a ValueError where there are fewer or more."""
+def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+    """The weights in float64; None where all are 1."""
+    if sample_weight is None:
+        return None
+    weights: NDArray[np.float64] = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    return None if np.all(weights == 1.0) else weights
+
+
+def check_two_classes(
+    y: NDArray[Any], sample_weight: NDArray[np.float64] | None = None
+) -> NDArray[Any]:
+    """The two values of `y` in order; a ValueError where there are fewer or more.
+
+    Samples of weight 0 do not count.
+    """
     check_classification_targets(y)
+    if sample_weight is not None:
+        y = y[sample_weight > 0.0]
     classes = np.unique(y)
     if len(classes) > 2:
         raise ValueError(
@@ -218,8 +239,10 @@ def check_square(X: Any) -> None:
         )
 
 
-def _variance(X: Any) -> float:
-    """``X.var()`` in float64, without a copy of `X` in that precision."""
+def _variance(X: Any, sample_weight: NDArray[np.float64] | None) -> float:
+    """``X.var()`` of all copies in float64, without a copy of `X` in that precision."""
+    if sample_weight is not None:
+        return _weighted_variance(X, sample_weight)
     n, d = X.shape
     values = X.data if sp.issparse(X) else X
     if values.size == 0:
@@ -228,6 +251,20 @@ def _variance(X: Any) -> float:
     parts = (values[part].astype(np.float64) for part in gen_batches(len(values), _ROWS_AT_ONCE))
     squares = sum(float(np.sum((part - mean) ** 2)) for part in parts)
     return (squares + (n * d - values.size) * mean**2) / (n * d)
+
+
+def _weighted_variance(X: Any, weights: NDArray[np.float64]) -> float:
+    """The same with weights of the rows, which may be zero."""
+    batches = list(gen_batches(X.shape[0], _ROWS_AT_ONCE))
+    size = X.shape[1] * float(np.sum(weights))
+    dense = ((X[part].toarray() if sp.issparse(X) else X[part]) for part in batches)
+    sums = [float(np.sum(weights[part] @ rows)) for part, rows in zip(batches, dense)]
+    mean = sum(sums) / size
+    dense = ((X[part].toarray() if sp.issparse(X) else X[part]) for part in batches)
+    squares = sum(
+        float(np.sum(weights[part] @ (rows - mean) ** 2)) for part, rows in zip(batches, dense)
+    )
+    return squares / size
 
 
 def check_magnitude(X: Any) -> None:
@@ -243,12 +280,14 @@ def check_magnitude(X: Any) -> None:
         )
 
 
-def gamma_value(gamma: str | float, X: Any) -> float:
+def gamma_value(
+    gamma: str | float, X: Any, sample_weight: NDArray[np.float64] | None = None
+) -> float:
     """`gamma` as a number: "scale" is ``1 / (n_features X.var())``, "auto" 1 / n_features."""
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "auto":
         return 1.0 / X.shape[1]
-    variance = _variance(X)
+    variance = _variance(X, sample_weight)
     gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
     return float(gamma) if np.isfinite(gamma) else 1.0

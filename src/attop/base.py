@@ -39,7 +39,8 @@ class AtTopClassifier(TopScoreMixin, KernelParametersMixin, ClassifierMixin, Bas
     ----------
     C : float, default=1.0
         Weight of the loss, positive; ``C = 1 / (lambda n_positives)`` in terms of a
-        regularisation ``lambda``, and ``np.inf`` for a hard margin.
+        regularisation ``lambda``, and ``np.inf`` for a hard margin.  Where samples have weights,
+        their number is that of the copies.
     surrogate : {"hinge", "quadratic_hinge"}, default="hinge"
         Surrogate ``l`` of the 0/1 loss.
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"}, callable or \
@@ -99,9 +100,10 @@ Kernel, default="rbf"
         Coefficient of each support vector in ``w``: its alpha less its beta.  Where the
         optimum is ``w = 0`` there are no support vectors.
     alpha_ : ndarray of shape (n_positives,)
-        Dual variables of the positives.
+        Dual variables of the positives, those of all copies of a sample added up; positives of
+        weight 0 have none.
     beta_ : ndarray of shape (n_competitors,)
-        Dual variables of the competitors: the negatives, or all samples.
+        Dual variables of the competitors, the negatives or all samples, in the same way.
     coef_ : ndarray of shape (1, n_features)
         ``w`` itself, of `top_score`; only with the linear kernel, or with an approximation,
         where it has a weight for each of the `n_components` features.
@@ -153,7 +155,7 @@ Kernel, default="rbf"
     verbose: int = 0
 
     @all_or_nothing
-    def fit(self, X, y) -> Self:
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Fit the model.
 
         An error or an interrupt (KeyboardInterrupt) leaves the estimator as it was before.
@@ -165,12 +167,15 @@ Kernel, default="rbf"
             (n_samples, n_samples) for ``kernel="precomputed"``.
         y : array-like of shape (n_samples,)
             Labels, of two values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many copies of each sample there are; fractions count as such, and a sample of
+            weight 0 is left out.  None stands for one of each.
 
         Returns
         -------
         self
         """
-        pipeline.fit(self, X, y)
+        pipeline.fit(self, X, y, sample_weight)
         return self
 
     def top_score(self, X) -> NDArray[np.float64]:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 from attop.base import AtTopClassifier
 from attop.formulations import FORMULATIONS
 
-__all__ = ["AtTopClassifier", "PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK"]
+__all__ = [
+    "SVM",
+    "AtTopClassifier",
+    "PatMat",
+    "PatMatNP",
+    "TauFPL",
+    "TopMeanK",
+    "TopPush",
+    "TopPushK",
+]
 
 
 @dataclass(eq=False, repr=False)
@@ -132,3 +143,28 @@ class PatMatNP(AtTopClassifier):
 
     tau: float = 0.05
     theta: float = 1.0
+
+
+@dataclass(eq=False, repr=False)
+class SVM(AtTopClassifier):
+    """The support vector machine: the baseline, with the same certificate as all others.
+
+    The threshold ``b`` is the one of the least loss, and the negatives have losses, too::
+
+        |w|^2 / 2  +  C sum over positives l(b - s_i)  +  C sum over negatives l(s_j - b)
+
+    With the hinge this is the C-SVC of `sklearn.svm.SVC`; ``predict`` decides at ``b``.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None, default=None
+        By how much the samples of each class count more, as in `sklearn.svm.SVC`: a number for
+        each label, or ``n_samples / (2 n_samples of the class)``.
+    **others
+        The keyword parameters of `AtTopClassifier`.
+    """
+
+    formulation = FORMULATIONS["SVM"]
+
+    _: KW_ONLY
+    class_weight: Mapping[Any, float] | str | None = None

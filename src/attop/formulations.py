@@ -12,11 +12,13 @@ TauFPL     mean of the K = n- tau largest scores         negatives    tau
 TopMeanK   mean of the K = n tau largest scores          all          tau
 PatMat     root of mean l(theta (s - t)) = tau           all          tau, theta
 PatMatNP   root of mean l(theta (s - t)) = tau           negatives    tau, theta
+SVM        the one of the least loss                     negatives
 Grill      top tau-quantile of the scores                all          tau
 GrillNP    top tau-quantile of the scores                negatives    tau
 =========  ============================================  ===========  ==========
 
-A new convex formulation is one class here, or one instance of a class, and one line in
+SVM, the support vector machine and the baseline of them all, has the losses of the negatives
+besides.  A new convex formulation is one class here, or one instance of a class, and one line in
 `FORMULATIONS`.  Grill and GrillNP have a loss of the negatives besides and are not convex:
 they have no dual, a problem of their own (`attop.quantile_problem`), and a table of their
 own, `NONCONVEX_FORMULATIONS`.
@@ -30,13 +32,22 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.families import mean_of_largest, quantile_of
+from attop._weights import unit_weights
+from attop.families import FixedCap, mean_of_largest, quantile_of
 from attop.problem import Problem
 from attop.quantile_problem import QuantileProblem
 from attop.surrogates import Surrogate, as_surrogate
 
 #: From this share of the competitors on, a given number of scores is a share of them.
 _SHARE = 0.001
+
+#: Copies of each sample; None stands for one of each.
+Weights = NDArray[np.float64] | None
+
+
+def _copies(rows: NDArray[np.intp], sample_weight: Weights) -> float:
+    """How many copies there are of some rows."""
+    return float(len(rows) if sample_weight is None else np.sum(sample_weight[rows]))
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,9 @@ class Formulation:
         The parameters of `problem` that the formulation takes, of K, tau and theta.
     convex : bool
         Whether the formulation is convex, and so has a dual.
+    all_have_losses : bool
+        Whether ``C = 1 / (lambda n)`` counts all samples, since all have losses alike, rather than
+        the positives.
     """
 
     name: str
@@ -63,16 +77,31 @@ class Formulation:
     twin: str = ""
     parameters: ClassVar[tuple[str, ...]] = ()
     convex: ClassVar[bool] = True
+    all_have_losses: ClassVar[bool] = False
 
-    def rows(self, positive: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows of the positives and of the competitors."""
+    def rows(
+        self, positive: NDArray[np.bool_], sample_weight: Weights = None
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows of the positives and of the competitors, those of weight 0 left out."""
         competing = np.ones(len(positive), dtype=bool) if self.competitors == "all" else ~positive
+        if sample_weight is not None:
+            there = sample_weight > 0.0
+            positive, competing = positive & there, competing & there
         return np.flatnonzero(positive), np.flatnonzero(competing)
 
     def problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, **parameters: float
+        self,
+        positive: NDArray[np.bool_],
+        C: float,
+        surrogate: str | Surrogate,
+        *,
+        sample_weight: Weights = None,
+        **parameters: float,
     ) -> Problem:
-        """The dual problem on samples of which `positive` marks the positive ones."""
+        """The dual problem on samples of which `positive` marks the positive ones.
+
+        `sample_weight` counts the copies of each; None stands for one.
+        """
         raise NotImplementedError
 
 
@@ -81,10 +110,17 @@ class LargestScore(Formulation):
     """``t`` is the largest score of the competitors."""
 
     def problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, **parameters: float
+        self,
+        positive: NDArray[np.bool_],
+        C: float,
+        surrogate: str | Surrogate,
+        *,
+        sample_weight: Weights = None,
+        **parameters: float,
     ) -> Problem:
         """The dual problem."""
-        return Problem.of(*self.rows(positive), C, surrogate, mean_of_largest(1))
+        rows = self.rows(positive, sample_weight)
+        return Problem.of(*rows, C, surrogate, mean_of_largest(1), sample_weight)
 
 
 @dataclass(frozen=True)
@@ -94,19 +130,26 @@ class TopKMean(Formulation):
     parameters: ClassVar[tuple[str, ...]] = ("K",)
 
     def problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, **parameters: float
+        self,
+        positive: NDArray[np.bool_],
+        C: float,
+        surrogate: str | Surrogate,
+        *,
+        sample_weight: Weights = None,
+        **parameters: float,
     ) -> Problem:
         """The dual problem for the parameter ``K``."""
-        positives, competitors = self.rows(positive)
-        K = int(parameters["K"])
-        if len(competitors) < K:
+        positives, competitors = self.rows(positive, sample_weight)
+        copies, K = _copies(competitors, sample_weight), int(parameters["K"])
+        if copies < K:
             raise ValueError(
-                f"The 'K' parameter of {self.name} must be at most the number of "
+                f"The 'K' parameter of {self.name} must be at most the "
+                f"{'number' if sample_weight is None else 'weight'} of "
                 f"{'samples' if self.competitors == 'all' else 'negative samples'}, "
-                f"{len(competitors)}. Got {K} instead."
+                f"{copies:g}. Got {K} instead."
             )
-        family = mean_of_largest(K, is_share=K > _SHARE * len(competitors))
-        return Problem.of(positives, competitors, C, surrogate, family)
+        family = mean_of_largest(K, is_share=K > _SHARE * copies)
+        return Problem.of(positives, competitors, C, surrogate, family, sample_weight)
 
 
 @dataclass(frozen=True)
@@ -116,13 +159,20 @@ class TopShareMean(Formulation):
     parameters: ClassVar[tuple[str, ...]] = ("tau",)
 
     def problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, **parameters: float
+        self,
+        positive: NDArray[np.bool_],
+        C: float,
+        surrogate: str | Surrogate,
+        *,
+        sample_weight: Weights = None,
+        **parameters: float,
     ) -> Problem:
         """The dual problem for the parameter ``tau``."""
-        positives, competitors = self.rows(positive)
-        K = max(1, round(len(competitors) * parameters["tau"]))
+        positives, competitors = self.rows(positive, sample_weight)
+        copies = _copies(competitors, sample_weight)
+        K = max(1, min(round(copies * parameters["tau"]), int(copies)))
         family = mean_of_largest(K, is_share=True)
-        return Problem.of(positives, competitors, C, surrogate, family)
+        return Problem.of(positives, competitors, C, surrogate, family, sample_weight)
 
 
 @dataclass(frozen=True)
@@ -132,19 +182,45 @@ class SurrogateQuantile(Formulation):
     parameters: ClassVar[tuple[str, ...]] = ("tau", "theta")
 
     def problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, **parameters: float
+        self,
+        positive: NDArray[np.bool_],
+        C: float,
+        surrogate: str | Surrogate,
+        *,
+        sample_weight: Weights = None,
+        **parameters: float,
     ) -> Problem:
         """The dual problem for the parameters ``tau`` and ``theta``."""
-        positives, competitors = self.rows(positive)
+        positives, competitors = self.rows(positive, sample_weight)
         surrogate = as_surrogate(surrogate)
-        budget = len(competitors) * float(parameters["tau"])
+        budget = _copies(competitors, sample_weight) * float(parameters["tau"])
         family = quantile_of(surrogate, budget, float(parameters["theta"]))
         if family is None:
             raise ValueError(
                 f"The 'surrogate' parameter of {self.name} must be one whose quantile has a known "
                 f"dual, such as 'hinge' or 'quadratic_hinge'. Got {surrogate.name!r} instead."
             )
-        return Problem.of(positives, competitors, C, surrogate, family)
+        return Problem.of(positives, competitors, C, surrogate, family, sample_weight)
+
+
+@dataclass(frozen=True)
+class FreeThreshold(Formulation):
+    """``t`` is the best threshold there is; the competitors have losses, too."""
+
+    all_have_losses: ClassVar[bool] = True
+
+    def problem(
+        self,
+        positive: NDArray[np.bool_],
+        C: float,
+        surrogate: str | Surrogate,
+        *,
+        sample_weight: Weights = None,
+        **parameters: float,
+    ) -> Problem:
+        """The dual problem."""
+        rows = self.rows(positive, sample_weight)
+        return Problem.of(*rows, C, surrogate, FixedCap(), sample_weight)
 
 
 #: The convex formulations by name.
@@ -157,6 +233,7 @@ FORMULATIONS: dict[str, Formulation] = {
         TopShareMean("TopMeanK", "all", twin="TauFPL"),
         SurrogateQuantile("PatMat", "all", twin="PatMatNP"),
         SurrogateQuantile("PatMatNP", "negatives"),
+        FreeThreshold("SVM", "negatives"),
     )
 }
 
@@ -169,13 +246,19 @@ class TopQuantile(Formulation):
     convex: ClassVar[bool] = False
 
     def quantile_problem(
-        self, positive: NDArray[np.bool_], C: float, surrogate: str | Surrogate, tau: float
+        self,
+        positive: NDArray[np.bool_],
+        C: float,
+        surrogate: str | Surrogate,
+        tau: float,
+        sample_weight: Weights = None,
     ) -> QuantileProblem:
         """The problem on samples of which `positive` marks the positive ones."""
-        positives, competitors = self.rows(positive)
-        negatives = np.flatnonzero(~positive)
+        positives, competitors = self.rows(positive, sample_weight)
+        negatives = np.setdiff1d(competitors, positives, assume_unique=True)
+        weights = unit_weights(len(positive)) if sample_weight is None else sample_weight
         return QuantileProblem(
-            positives, negatives, competitors, C, as_surrogate(surrogate), float(tau)
+            positives, negatives, competitors, C, as_surrogate(surrogate), float(tau), weights
         )
 
 

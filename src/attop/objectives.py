@@ -3,18 +3,21 @@
 Everything is computed anew from the dual variables and the samples, by plain kernel blocks in
 float64.  A solver may offer approximate scores with proved bounds on their errors: rows that by
 them cannot matter are left out, and nothing else is taken over from it.
+
+Dual variables are those of one copy of each sample (`attop.problem`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attop._extended import ExtendedScores, is_affordable
 from attop._scores import Scores
+from attop._weights import of_rows, weighted, weighted_sum
 from attop.families.base import Cap
 from attop.kernels.functions import Gram
 from attop.problem import Problem
@@ -89,7 +92,8 @@ def threshold(problem: Problem, scores: NDArray[np.float64]) -> float:
     """Threshold of the formulation at `scores`, the scores of all rows."""
     scores = np.asarray(scores)
     competitors, positives = scores[problem.competitors], scores[problem.positives]
-    return problem.family.threshold(problem, competitors, positives, overwrite=True)
+    weights = problem.competitor_weights
+    return problem.family.threshold(problem, competitors, weights, positives, overwrite=True)
 
 
 def primal_value(
@@ -102,11 +106,10 @@ def primal_value(
 
     With ``C = inf`` the value is infinite as soon as one loss is positive.
     """
-    scores = np.asarray(scores)
-    competitors, positives = scores[problem.competitors], scores[problem.positives]
+    known = Known.all_of(problem, np.asarray(scores))
     if threshold is None:
-        threshold = problem.family.threshold(problem, competitors, positives)
-    return 0.5 * w_norm2 + _loss(problem, competitors, positives, threshold)
+        threshold = known.threshold(problem)
+    return 0.5 * w_norm2 + _loss(problem, known, threshold)
 
 
 def zero_value(problem: Problem) -> float:
@@ -116,9 +119,8 @@ def zero_value(problem: Problem) -> float:
 
 def feasible_primal(problem: Problem, w_norm2: float, scores: NDArray[np.float64]) -> float:
     """Primal value of ``w``; with ``C = inf`` that of its least feasible multiple."""
-    competitors, positives = scores[problem.competitors], scores[problem.positives]
-    t = problem.family.threshold(problem, competitors, positives)
-    return _feasible_primal(problem, w_norm2, competitors, positives, t)
+    known = Known.all_of(problem, scores)
+    return _feasible_primal(problem, w_norm2, known, known.threshold(problem))
 
 
 def dual_value(
@@ -126,14 +128,16 @@ def dual_value(
 ) -> float:
     """Dual value, the cap ``u`` of the betas taken at its best: ``max(beta)`` where priced."""
     terms = problem.betas
-    value = problem.surrogate.dual_value(alpha, problem.C) - 0.5 * w_norm2
-    value += terms.linear * np.sum(beta)
+    value = problem.surrogate.dual_value(alpha, problem.C, problem.positive_weights)
+    value -= 0.5 * w_norm2
+    copies = weighted(beta, problem.competitor_weights)
+    value += terms.linear * np.sum(copies)
     if terms.curvature:
-        value -= 0.5 * terms.curvature * np.dot(beta, beta)
+        value -= 0.5 * terms.curvature * np.dot(copies, beta)
     if terms.price:
         value -= terms.price * max(0.0, np.max(beta))
     if terms.norm_price:
-        value -= terms.norm_price * np.linalg.norm(beta)
+        value -= terms.norm_price * np.sqrt(np.dot(copies, beta))
     return float(value)
 
 
@@ -141,7 +145,8 @@ def infeasibility(
     problem: Problem, alpha: NDArray[np.floating], beta: NDArray[np.floating]
 ) -> float:
     """Largest violation of a constraint of the dual, relative to the size of its terms."""
-    sum_alpha, sum_beta = float(np.sum(alpha)), float(np.sum(beta))
+    sum_alpha = weighted_sum(alpha, problem.positive_weights)
+    sum_beta = weighted_sum(beta, problem.competitor_weights)
     violations = [
         (abs(sum_alpha - sum_beta), max(sum_alpha, sum_beta)),
         (-np.min(alpha), np.max(alpha)),
@@ -167,12 +172,16 @@ def relative_gap(primal: float, dual: float, rounding: float = 0.0) -> float:
 
 
 def signed_coefficients(
-    problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Coefficient of each row in ``w``: its alpha less its beta."""
-    coefficients = np.zeros(1 + max(np.max(problem.positives), np.max(problem.competitors)))
-    coefficients[problem.positives] = alpha
-    coefficients[problem.competitors] -= beta
+    problem: Problem,
+    alpha: NDArray[np.floating],
+    beta: NDArray[np.floating],
+    n_samples: int | None = None,
+) -> NDArray[Any]:
+    """Coefficient of each row in ``w``: the alphas less the betas of all its copies."""
+    n_samples = 1 + int(np.max(problem.rows)) if n_samples is None else n_samples
+    coefficients = np.zeros(n_samples, dtype=alpha.dtype)
+    coefficients[problem.positives] = weighted(alpha, problem.positive_weights)
+    coefficients[problem.competitors] -= weighted(beta, problem.competitor_weights)
     return coefficients
 
 
@@ -186,7 +195,12 @@ def support(
         return_inverse=True,
     )
     # Positives may compete as well: the two variables of one row add up.
-    signed = np.concatenate([alpha[alphas], -beta[betas]])
+    signed = np.concatenate(
+        [
+            weighted(alpha[alphas], of_rows(problem.positive_weights, alphas)),
+            -weighted(beta[betas], of_rows(problem.competitor_weights, betas)),
+        ]
+    )
     coefficients = np.bincount(place, weights=signed, minlength=len(rows))
     nonzero = coefficients != 0.0
     return rows[nonzero], coefficients[nonzero]
@@ -239,11 +253,10 @@ def _certificate(
 ) -> Certificate:
     """The certificate from the scores that matter."""
     w_norm2 = exact.w_norm2()
-    competitors = exact.known(problem.competitors)
-    positives = exact.known(problem.positives)
-    t = problem.family.threshold(problem, competitors, positives)
-    primal = _feasible_primal(problem, w_norm2, competitors, positives, t)
-    del competitors, positives  # as long as the samples, which may be many
+    known = Known.of(problem, exact)
+    t = known.threshold(problem)
+    primal = _feasible_primal(problem, w_norm2, known, t)
+    del known  # as long as the samples, which may be many
     dual = dual_value(problem, w_norm2, alpha, beta)
     rounding = _rounding(problem, exact, alpha, beta, t, primal)
     rows = np.flatnonzero(exact.computed)
@@ -268,11 +281,9 @@ def _extended_certificate(
     double: Certificate,
 ) -> Certificate:
     """The certificate in extended precision, from the rows that matter in the `double` one."""
-    coefficients = np.zeros(gram.n_samples, dtype=np.longdouble)
-    coefficients[problem.positives] = alpha
-    coefficients[problem.competitors] -= beta
-    exact = ExtendedScores(gram, coefficients, double.rows, double.threshold)
     longer = alpha.astype(np.longdouble), beta.astype(np.longdouble)
+    coefficients = signed_coefficients(problem, *longer, gram.n_samples)
+    exact = ExtendedScores(gram, coefficients, double.rows, double.threshold)
     found = _certificate(problem, exact, *longer)
     return found._replace(
         threshold=found.threshold + double.threshold, scores=found.scores + double.threshold
@@ -285,25 +296,50 @@ def _screen(problem: Problem, exact: Scores, hint: Hint) -> bool:
     Thresholds are monotone in each score: those of the least scores that the error allows
     are not above the true ones.
     """
-    family, known = problem.family, exact.known
-    if not family.monotone or (np.isinf(problem.C) and not _proportional(problem)):
-        return False  # or the multiples of w that are looked at have thresholds of their own
+    family, weights = problem.family, problem.competitor_weights
+    if not (family.monotone or family.free_threshold):
+        return False
+    if np.isinf(problem.C) and not _proportional(problem):
+        return False  # the multiples of w that are looked at have thresholds of their own
     scores, error = hint(exact)
     exact.compute_support()
     low, high = exact.interval(scores, error)
     if not low <= high:
         return False
+    if family.free_threshold:
+        return _screen_by_loss(problem, exact, scores, error)
     least, most = scores + (low - error), scores + (high + error)
     competing, positives = least[problem.competitors], least[problem.positives]
-    lowest = family.level(problem, competing, family.threshold(problem, competing, positives))
+    t = family.threshold(problem, competing, weights, positives)
+    lowest = family.level(problem, competing, weights, t)
     exact.compute(problem.competitors[most[problem.competitors] >= lowest])
     if np.isinf(problem.C):
         highest = float(np.min(most[problem.positives]))
     else:
-        highest = family.threshold(problem, known(problem.competitors), positives) + 1.0
+        highest = Known.of(problem, exact).threshold(problem) + 1.0
     exact.compute(problem.positives[least[problem.positives] <= highest])
     low, high = exact.interval(scores, error)
     return low <= high  # or else the bounds are wrong, and nothing may rest on them
+
+
+def _screen_by_loss(
+    problem: Problem, exact: Scores, scores: NDArray[np.float64], error: NDArray[np.float64]
+) -> bool:
+    """The same where the threshold is that of the least primal value.
+
+    That is a convex function of the threshold.  Near the one of the approximate scores the samples
+    left out add nothing to it: if it has a minimum there without them, it has it with them, too.
+    """
+    low, high = exact.interval(scores, error)
+    near = threshold(problem, scores) + 0.5 * (low + high)
+    slack = 0.5 * (high - low) + float(np.max(error[exact.support], initial=0.0))
+    competing = scores[problem.competitors] + (high + error[problem.competitors])
+    positive = scores[problem.positives] + (low - error[problem.positives])
+    lowest = problem.family.level(problem, competing, problem.competitor_weights, near - slack)
+    exact.compute(problem.competitors[competing >= lowest])
+    exact.compute(problem.positives[positive <= near + slack + 1.0])
+    low, high = exact.interval(scores, error)
+    return low <= high and abs(Known.of(problem, exact).threshold(problem) - near) <= slack
 
 
 def _proportional(problem: Problem) -> bool:
@@ -323,10 +359,14 @@ def _rounding(
 
     The scores of samples far out, or of kernels with large entries, cancel.
     """
-    at_threshold = _rounding_of_threshold(problem, exact, beta)
     computed = problem.positives[exact.computed[problem.positives]]
-    scores = exact.values[computed]
-    off = exact.rounding(computed) + at_threshold
+    scores, off = exact.values[computed], exact.rounding(computed)
+    of_competitors = 0.0
+    if problem.family.free_threshold and np.isfinite(problem.C):
+        # Any threshold would do, but the competitors have losses.
+        of_competitors = _rounding_of_competitors(problem, exact, threshold)
+    else:
+        off += _rounding_of_threshold(problem, exact, beta)
     if np.isinf(problem.C):
         lowest = int(np.argmin(scores))
         share = off[lowest] / abs(float(scores[lowest]) - threshold or 1.0)
@@ -334,11 +374,23 @@ def _rounding(
     else:
         loss = problem.surrogate.value
         more = loss(threshold - scores + off) - loss(threshold - scores)
-        losses = problem.C * float(np.sum(more))
+        weights = of_rows(problem.positive_weights, exact.computed[problem.positives])
+        losses = problem.C * weighted_sum(more, weights)
     # Sums that are not quite equal are worth as much as the scores are.
     largest = float(np.max(np.abs(exact.values[exact.support] + exact.constant), initial=0.0))
-    lacking = float(abs(np.sum(alpha) - np.sum(beta))) * (largest + 1.0)
-    return exact.rounding_of_norm() + losses + lacking
+    sum_alpha = np.sum(weighted(alpha, problem.positive_weights))
+    sum_beta = np.sum(weighted(beta, problem.competitor_weights))
+    lacking = float(abs(sum_alpha - sum_beta)) * (largest + 1.0)
+    return exact.rounding_of_norm() + losses + of_competitors + lacking
+
+
+def _rounding_of_competitors(problem: Problem, exact: Scores, threshold: float) -> float:
+    """How far the losses of the competitors themselves may be off."""
+    known = exact.computed[problem.competitors]
+    weights, rows = of_rows(problem.competitor_weights, known), problem.competitors[known]
+    scores, value = exact.values[rows], problem.family.value
+    high = value(problem, scores + exact.rounding(rows), weights, threshold)
+    return high - value(problem, scores, weights, threshold)
 
 
 def _rounding_of_threshold(problem: Problem, exact: Scores, beta: NDArray[np.floating]) -> float:
@@ -352,30 +404,66 @@ def _rounding_of_threshold(problem: Problem, exact: Scores, beta: NDArray[np.flo
     return float(np.max(off, where=exact.values[rows] + off >= level, initial=0.0))
 
 
-def _loss(
-    problem: Problem,
-    competitors: NDArray[np.float64],
-    positives: NDArray[np.float64],
-    threshold: float,
-) -> float:
+class Known(NamedTuple):
+    """Scores and weights of competitors and positives: of all, or of those that were computed."""
+
+    competitors: NDArray[np.float64]
+    competitor_weights: NDArray[np.float64]
+    positives: NDArray[np.float64]
+    positive_weights: NDArray[np.float64]
+
+    @classmethod
+    def all_of(cls, problem: Problem, scores: NDArray[np.float64]) -> Known:
+        """Those of all samples."""
+        return cls(
+            scores[problem.competitors],
+            problem.competitor_weights,
+            scores[problem.positives],
+            problem.positive_weights,
+        )
+
+    @classmethod
+    def of(cls, problem: Problem, exact: Scores) -> Known:
+        """Those that were computed."""
+        if exact.computed.all():
+            return cls.all_of(problem, exact.values)
+        competing = exact.computed[problem.competitors]
+        positive = exact.computed[problem.positives]
+        return cls(
+            exact.values[problem.competitors[competing]],
+            of_rows(problem.competitor_weights, competing),
+            exact.values[problem.positives[positive]],
+            of_rows(problem.positive_weights, positive),
+        )
+
+    def threshold(self, problem: Problem) -> float:
+        """The threshold of the formulation at these scores."""
+        return problem.family.threshold(
+            problem,
+            self.competitors,
+            self.competitor_weights,
+            self.positives,
+            positive_weights=self.positive_weights,
+        )
+
+
+def _loss(problem: Problem, known: Known, threshold: float) -> float:
     """What is not ``|w|^2``, from scores of all samples or at least those that matter."""
-    total = float(np.sum(problem.surrogate.value(threshold - positives)))
+    losses = problem.surrogate.value(threshold - known.positives)
+    total = weighted_sum(losses, known.positive_weights)
     of_positives = problem.C * total if total > 0.0 else 0.0
-    return of_positives + problem.family.value(problem, competitors, threshold)
+    competitors, weights = known.competitors, known.competitor_weights
+    return of_positives + problem.family.value(problem, competitors, weights, threshold)
 
 
-def _feasible_primal(
-    problem: Problem,
-    w_norm2: float,
-    competitors: NDArray[np.float64],
-    positives: NDArray[np.float64],
-    threshold: float,
-) -> float:
+def _feasible_primal(problem: Problem, w_norm2: float, known: Known, threshold: float) -> float:
     """Primal value from the scores that matter; see `feasible_primal`."""
     if np.isinf(problem.C):
-        multiple = problem.family.least_multiple(problem, competitors, positives)
+        multiple = problem.family.least_multiple(
+            problem, known.competitors, known.competitor_weights, known.positives
+        )
         return 0.5 * w_norm2 * multiple**2 if np.isfinite(multiple) else np.inf
-    return 0.5 * w_norm2 + _loss(problem, competitors, positives, threshold)
+    return 0.5 * w_norm2 + _loss(problem, known, threshold)
 
 
 def _relative(violation: float, scale: float) -> float:

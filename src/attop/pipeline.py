@@ -14,19 +14,20 @@ and writes nothing of it but its parameters and fitted attributes.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
 
 from attop import _validation as checks
 from attop._model import dual_model, weight_attributes
 from attop._replica import replica
 from attop._verdict import warn_of_fit
 from attop.approximation import make_feature_map, transform
-from attop.formulations import TopQuantile
+from attop.formulations import Formulation, TopQuantile
 from attop.kernels.functions import Gram, Kernel, Linear, kernel_class, make_kernel
 from attop.solvers import get_solver
 from attop.solvers.protocol import Settings
@@ -56,6 +57,8 @@ class TrainingSet:
         The kernel with its parameters as numbers.
     feature_map : Nystroem or RBFSampler, optional
         What makes features of the samples, with an approximation of the kernel.
+    sample_weight : ndarray of float64, optional
+        Copies of each sample, 0 for one that is left out; None for one of each.
     """
 
     X: Any
@@ -63,11 +66,25 @@ class TrainingSet:
     seen: dict[str, Any]
     kernel: Kernel
     feature_map: Any = None
+    sample_weight: NDArray[np.float64] | None = None
+
+    def n_losses(self, formulation: Formulation) -> float:
+        """Number of samples, copies counted, that ``C = 1 / (lambda n)`` means."""
+        weights = np.ones(1) if self.sample_weight is None else self.sample_weight
+        counted = np.ones(1, dtype=bool) if formulation.all_have_losses else self.positive
+        return float(np.sum(np.broadcast_to(weights, self.positive.shape) * counted))
 
     @property
-    def n_positives(self) -> int:
-        """Number of positive samples."""
-        return int(np.count_nonzero(self.positive))
+    def labels(self) -> NDArray[Any]:
+        """The labels of the samples."""
+        classes: NDArray[Any] = self.seen["classes_"]
+        negative = classes[0] if classes[1] == self.seen["pos_label_"] else classes[1]
+        return np.where(self.positive, self.seen["pos_label_"], negative)
+
+    def subset(self, rows: NDArray[np.intp]) -> TrainingSet:
+        """Labels and weights of some of the samples; the samples themselves are all there."""
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        return replace(self, positive=self.positive[rows], sample_weight=weights)
 
     @cached_property
     def gram(self) -> Gram:
@@ -78,7 +95,8 @@ class TrainingSet:
         """
         if self.feature_map is None:
             return Gram(self.kernel, self.X)
-        return Gram(Linear(), transform(self.feature_map.fit(self.X), self.X))
+        there = slice(None) if self.sample_weight is None else self.sample_weight > 0.0
+        return Gram(Linear(), transform(self.feature_map.fit(self.X[there]), self.X))
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -86,17 +104,17 @@ class TrainingSet:
         return self.seen | ({} if self.feature_map is None else {"feature_map_": self.feature_map})
 
 
-def fit(estimator: AtTopClassifier, X, y) -> None:
+def fit(estimator: AtTopClassifier, X, y, sample_weight=None) -> None:
     """Fit `estimator` in place, within `max_time` from now."""
     began = time.perf_counter()
-    data = prepare(estimator, X, y)
-    problem = problem_of(estimator, data.positive)
+    data = prepare(estimator, X, y, sample_weight)
+    problem = problem_of(estimator, data)
     solution = solve(estimator, problem, data.gram, began=began)
     finish(estimator, data, problem, solution)
 
 
-def prepare(estimator: AtTopClassifier, X, y) -> TrainingSet:
-    """Check the parameters of `estimator`, samples and labels, in this order.
+def prepare(estimator: AtTopClassifier, X, y, sample_weight=None) -> TrainingSet:
+    """Check the parameters of `estimator`, samples, labels and weights, in this order.
 
     Raises
     ------
@@ -109,19 +127,23 @@ def prepare(estimator: AtTopClassifier, X, y) -> TrainingSet:
     checks.check_magnitude(X)
     if kernel_class(estimator.kernel).precomputed:
         checks.check_square(X)
-    classes = checks.check_two_classes(y)
+    weights = checks.check_weights(sample_weight, X)
+    classes = checks.check_two_classes(y, weights)
     seen = {"classes_": classes, "pos_label_": checks.check_pos_label(estimator, classes)}
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(reader, name):
             seen[name] = getattr(reader, name)
-    kernel = kernel_of(estimator, X)
-    feature_map = _feature_map(estimator, kernel, X.shape[0])
-    return TrainingSet(X, y == seen["pos_label_"], seen, kernel, feature_map)
+    kernel = kernel_of(estimator, X, weights)
+    n_samples = X.shape[0] if weights is None else int(np.count_nonzero(weights))
+    feature_map = _feature_map(estimator, kernel, n_samples)
+    return TrainingSet(X, y == seen["pos_label_"], seen, kernel, feature_map, weights)
 
 
-def kernel_of(estimator: AtTopClassifier, X) -> Kernel:
+def kernel_of(
+    estimator: AtTopClassifier, X, sample_weight: NDArray[np.float64] | None = None
+) -> Kernel:
     """The kernel of `estimator` on samples `X`, its parameters as numbers."""
-    gamma = checks.gamma_value(estimator.gamma, X)
+    gamma = checks.gamma_value(estimator.gamma, X, sample_weight)
     return make_kernel(estimator.kernel, gamma, float(estimator.degree), float(estimator.coef0))
 
 
@@ -140,19 +162,39 @@ def _seed(estimator: AtTopClassifier) -> Any:
     return 0 if estimator.random_state is None else estimator.random_state
 
 
-def problem_of(estimator: AtTopClassifier, positive: NDArray[np.bool_]) -> Any:
-    """The problem of the formulation on samples of which `positive` marks the positive ones.
+def problem_of(
+    estimator: AtTopClassifier, data: TrainingSet, rows: NDArray[np.intp] | None = None
+) -> Any:
+    """The problem of the formulation on all samples, or on some of their `rows`.
 
     Returns
     -------
     Problem
         Or a `QuantileProblem` where the formulation has no dual.
     """
+    if rows is not None:
+        within = problem_of(estimator, data.subset(rows))
+        return within._replace(rows=rows[within.rows])
     formulation, C = estimator.formulation, float(estimator.C)
     parameters = {name: getattr(estimator, name) for name in formulation.parameters}
+    parameters["sample_weight"] = _class_weighted(estimator, data)
+    positive = data.positive
     if isinstance(formulation, TopQuantile):
         return formulation.quantile_problem(positive, C, estimator.surrogate, **parameters)
     return formulation.problem(positive, C, estimator.surrogate, **parameters)
+
+
+def _class_weighted(estimator: AtTopClassifier, data: TrainingSet) -> NDArray[np.float64] | None:
+    """The weights of the samples times those of their classes, where `estimator` has any."""
+    class_weight = getattr(estimator, "class_weight", None)
+    if class_weight is None:
+        return data.sample_weight
+    y = data.labels
+    by_class = compute_class_weight(
+        class_weight, classes=data.seen["classes_"], y=y, sample_weight=data.sample_weight
+    )
+    weights = by_class[np.searchsorted(data.seen["classes_"], y)]
+    return weights if data.sample_weight is None else weights * data.sample_weight
 
 
 def solve(
@@ -217,7 +259,9 @@ def _previous(estimator: AtTopClassifier, problem: Any, gram: Gram) -> Any:
         return None
     alpha, beta = estimator.alpha_, estimator.beta_
     sizes = len(problem.positives), len(problem.competitors)
-    return (alpha, beta) if (len(alpha), len(beta)) == sizes else None
+    if (len(alpha), len(beta)) != sizes:
+        return None
+    return alpha / problem.positive_weights, beta / problem.competitor_weights
 
 
 def finish(
@@ -249,7 +293,7 @@ def finish(
     gram = data.gram if gram is None else gram
     if isinstance(solution, Solution):
         model = dual_model(problem, gram, solution, estimator.tol)
-        attributes, certificate = model.attributes(gram), model.solution.certificate
+        attributes, certificate = model.attributes(gram, problem), model.solution.certificate
         warn_of_fit(name or type(estimator).__name__, estimator, problem, certificate, model.status)
     else:  # nothing that could be certified
         attributes = weight_attributes(solution, gram)

@@ -3,6 +3,10 @@
 Solvers maximise the dual of `attop.families.base` over alphas and betas.  The surrogate says what
 alphas may be and cost, the family what betas may be and cost, and neither is known to a solver
 by name.
+
+The weight of a sample counts its copies.  Copies have one score, and by convexity there is an
+optimum in which they share the values of their dual variables: a dual variable here is that of
+*one copy*, so that bounds and caps are the same for all, and sums over variables are weighted.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attop._weights import of_rows, unit_weights
 from attop.families.base import BetaTerms, Family
 from attop.surrogates import Surrogate, as_surrogate
 
@@ -31,6 +36,8 @@ class Problem(NamedTuple):
         The surrogate of the loss and, for Pat&Mat, of the threshold.
     family : Family
         The threshold, with its parameters.
+    weights : ndarray of float64
+        Number of copies, positive, of the sample of each dual variable.
     """
 
     rows: NDArray[np.intp]
@@ -38,6 +45,7 @@ class Problem(NamedTuple):
     C: float
     surrogate: Surrogate
     family: Family
+    weights: NDArray[np.float64]
 
     @classmethod
     def of(
@@ -47,10 +55,15 @@ class Problem(NamedTuple):
         C: float,
         surrogate: str | Surrogate,
         family: Family,
+        sample_weight: NDArray[np.float64] | None = None,
     ) -> Problem:
-        """The problem with these rows of the positives and of the competitors."""
+        """The problem with these rows of the positives and of the competitors.
+
+        `sample_weight` has a positive number for each row, None for one copy of each.
+        """
         rows = np.concatenate([positives, competitors]).astype(np.intp)
-        return cls(rows, len(positives), C, as_surrogate(surrogate), family)
+        weights = unit_weights(len(rows)) if sample_weight is None else of_rows(sample_weight, rows)
+        return cls(rows, len(positives), C, as_surrogate(surrogate), family, weights)
 
     @property
     def positives(self) -> NDArray[np.intp]:
@@ -61,6 +74,16 @@ class Problem(NamedTuple):
     def competitors(self) -> NDArray[np.intp]:
         """Row of each beta: the negatives, or all rows."""
         return self.rows[self.n_positives :]
+
+    @property
+    def positive_weights(self) -> NDArray[np.float64]:
+        """Weight of each alpha."""
+        return self.weights[: self.n_positives]
+
+    @property
+    def competitor_weights(self) -> NDArray[np.float64]:
+        """Weight of each beta."""
+        return self.weights[self.n_positives :]
 
     @property
     def betas(self) -> BetaTerms:

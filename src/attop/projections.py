@@ -6,6 +6,9 @@ for example after a warm start.  Both follow the paper's initialisation theorems
 optimality conditions of the projection are two equations in two numbers, one of which
 is eliminated, and what remains is a monotone function of one variable with a bracket
 known beforehand, so that no input can send the search astray.
+
+With weights the point and the set are those in which every coordinate is there in so many copies:
+by symmetry the copies of the projection are equal, and all sums become weighted ones.
 """
 
 from __future__ import annotations
@@ -17,13 +20,21 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-__all__ = ["project_patmat", "project_topk"]
+from attop._weights import unit_weights
+from attop.thresholds import top_mean
+
+__all__ = ["project_patmat", "project_topk", "project_without_cap"]
 
 Vector = NDArray[np.float64]
 
 
 def project_topk(
-    alpha: ArrayLike, beta: ArrayLike, K: int, C: float = np.inf
+    alpha: ArrayLike,
+    beta: ArrayLike,
+    K: int,
+    C: float = np.inf,
+    alpha_weights: Vector | None = None,
+    beta_weights: Vector | None = None,
 ) -> tuple[Vector, Vector]:
     r"""Project onto the feasible set of the top-K family.
 
@@ -46,6 +57,8 @@ def project_topk(
     C : float, default=inf
         Upper bound of the alphas: the weight of the loss for the hinge, ``inf`` for the
         quadratic hinge.
+    alpha_weights, beta_weights : ndarray, optional
+        Copies of each coordinate, which move together; one of each by default.
 
     Returns
     -------
@@ -71,34 +84,45 @@ def project_topk(
     """
     alpha, beta = _as_vector(alpha, "alpha"), _as_vector(beta, "beta")
     _check_upper_bound("C", C)
-    if not 1 <= K <= len(beta):
+    of_alpha, of_beta = _weights(alpha, alpha_weights), _weights(beta, beta_weights)
+    copies = float(np.sum(of_beta))
+    if not 1 <= K <= copies:
         raise ValueError(
-            f"The 'K' parameter of project_topk must be in [1, {len(beta)}], the number of "
+            f"The 'K' parameter of project_topk must be in [1, {copies:g}], the number of "
             f"betas. Got {K} instead."
         )
-    top_mean = np.partition(beta, len(beta) - K)[len(beta) - K :].mean()
-    if alpha.max() + top_mean <= 0:
+    top = top_mean(beta, K, weights=of_beta)
+    if alpha.max() + top <= 0:
         return np.zeros_like(alpha), np.zeros_like(beta)
-    descending = np.sort(-beta)
+    order = np.argsort(-beta)
+    descending, falling_weights = -beta[order], of_beta[order]
 
     def at(cap: float) -> tuple[Vector, Vector]:
-        shift = _shift_for_cap(descending, cap, K)
-        relief = np.maximum(beta + shift - cap, 0.0).sum() / K
+        shift = _shift_for_cap(descending, falling_weights, cap, K)
+        relief = float(np.dot(of_beta, np.maximum(beta + shift - cap, 0.0))) / K
         return np.clip(alpha - shift + relief, 0.0, C), np.clip(beta + shift, 0.0, cap)
 
     def excess(cap: float) -> float:
         if cap == 0.0:  # the limit from the right
-            return float(np.clip(alpha + top_mean, 0.0, C).sum())
-        return at(cap)[0].sum() - K * cap
+            return float(np.dot(of_alpha, np.clip(alpha + top, 0.0, C)))
+        return float(np.dot(of_alpha, at(cap)[0])) - K * cap
 
-    norm = float(np.hypot(np.linalg.norm(alpha), np.linalg.norm(beta)))
-    highest = min(np.sqrt(len(alpha)) * norm, len(alpha) * C) / K
-    new_alpha, new_beta, _ = _balance(*at(_monotone_root(excess, 0.0, highest)))
-    return new_alpha, np.minimum(new_beta, new_alpha.sum() / K)
+    norm = float(np.sqrt(np.dot(of_alpha, alpha**2) + np.dot(of_beta, beta**2)))
+    n_alphas = float(np.sum(of_alpha))
+    highest = min(np.sqrt(n_alphas) * norm, n_alphas * C) / K
+    root = _monotone_root(excess, 0.0, highest)
+    new_alpha, new_beta, _ = _balance(*at(root), of_alpha, of_beta)
+    return new_alpha, np.minimum(new_beta, np.dot(of_alpha, new_alpha) / K)
 
 
 def project_patmat(
-    alpha: ArrayLike, beta: ArrayLike, delta: float, theta: float = np.inf, C: float = np.inf
+    alpha: ArrayLike,
+    beta: ArrayLike,
+    delta: float,
+    theta: float = np.inf,
+    C: float = np.inf,
+    alpha_weights: Vector | None = None,
+    beta_weights: Vector | None = None,
 ) -> tuple[Vector, Vector, float]:
     r"""Project onto the feasible set of the Pat&Mat family.
 
@@ -125,6 +149,8 @@ def project_patmat(
     C : float, default=inf
         Upper bound of the alphas: the weight of the loss for the hinge, ``inf`` for the
         quadratic hinge.
+    alpha_weights, beta_weights : ndarray, optional
+        Copies of each coordinate, which move together; one of each by default.
 
     Returns
     -------
@@ -158,54 +184,72 @@ def project_patmat(
             f"The 'delta' parameter of project_patmat must be finite. Got {delta} instead."
         )
     if np.isinf(theta):
-        return *_project_without_cap(alpha, beta, C), max(delta, 0.0)
-    if delta <= -theta * np.maximum(beta + alpha.max(), 0.0).sum():
+        return *project_without_cap(alpha, beta, C, alpha_weights, beta_weights), max(delta, 0.0)
+    of_alpha, of_beta = _weights(alpha, alpha_weights), _weights(beta, beta_weights)
+    if delta <= -theta * np.dot(of_beta, np.maximum(beta + alpha.max(), 0.0)):
         return np.zeros_like(alpha), np.zeros_like(beta), 0.0
 
     def at(mu: float) -> tuple[Vector, Vector, float]:
-        cap = theta * delta + theta**2 * np.maximum(beta - mu, 0.0).sum()
+        cap = theta * delta + theta**2 * float(np.dot(of_beta, np.maximum(beta - mu, 0.0)))
         shift, cap = cap - mu, max(cap, 0.0)
         return np.clip(alpha - shift, 0.0, C), np.clip(beta + shift, 0.0, cap), cap
 
     def excess(mu: float) -> float:
         new_alpha, new_beta, _ = at(mu)
-        return new_alpha.sum() - new_beta.sum()
+        return float(np.dot(of_alpha, new_alpha) - np.dot(of_beta, new_beta))
 
     # All alphas vanish at the first end, all betas at the second.
     all_alphas_zero = theta * delta - alpha.max()
     all_betas_zero = beta.max() + max(theta * delta, 0.0)
     new_alpha, new_beta, cap = at(_monotone_root(excess, all_alphas_zero, all_betas_zero))
-    new_alpha, new_beta, ratio = _balance(new_alpha, new_beta)
+    new_alpha, new_beta, ratio = _balance(new_alpha, new_beta, of_alpha, of_beta)
     return new_alpha, new_beta, cap * ratio / theta
 
 
-def _project_without_cap(alpha: Vector, beta: Vector, C: float) -> tuple[Vector, Vector]:
-    """Project onto ``sum(alpha) == sum(beta)``, ``0 <= alpha <= C``, ``0 <= beta``."""
+def project_without_cap(
+    alpha: ArrayLike,
+    beta: ArrayLike,
+    C: float = np.inf,
+    alpha_weights: Vector | None = None,
+    beta_weights: Vector | None = None,
+    beta_max: float = np.inf,
+) -> tuple[Vector, Vector]:
+    """Project onto ``sum(alpha) == sum(beta)``, ``0 <= alpha <= C``, ``0 <= beta <= beta_max``.
+
+    The other parameters, and what is returned, are those of `project_topk`.
+    """
+    alpha, beta = _as_vector(alpha, "alpha"), _as_vector(beta, "beta")
+    of_alpha, of_beta = _weights(alpha, alpha_weights), _weights(beta, beta_weights)
+
+    def at(shift: float) -> tuple[Vector, Vector]:
+        return np.clip(alpha - shift, 0.0, C), np.clip(beta + shift, 0.0, beta_max)
 
     def excess(shift: float) -> float:
-        return np.clip(alpha - shift, 0.0, C).sum() - np.maximum(beta + shift, 0.0).sum()
+        new_alpha, new_beta = at(shift)
+        return float(np.dot(of_alpha, new_alpha) - np.dot(of_beta, new_beta))
 
     shift = _monotone_root(excess, -beta.max(), alpha.max())
-    return _balance(np.clip(alpha - shift, 0.0, C), np.maximum(beta + shift, 0.0))[:2]
+    new_alpha, new_beta, _ = _balance(*at(shift), of_alpha, of_beta)
+    return new_alpha, np.minimum(new_beta, beta_max)
 
 
 @njit(cache=True, nogil=True)
-def _shift_for_cap(descending: Vector, cap: float, K: int) -> float:
+def _shift_for_cap(descending: Vector, weights: Vector, cap: float, K: int) -> float:
     """Solve ``sum(clip(beta + shift, 0, cap)) == K * cap`` for the shift in linear time.
 
     ``descending`` is ``-beta`` in increasing order.  One index runs over the points where
     a beta leaves zero, another over those where it arrives at the cap; between two such
-    points the sum grows linearly with the number of betas on their way.
+    points the sum grows linearly with the number, that is the weight, of betas on their way.
     """
     n = len(descending)
-    entering, leaving, moving = 1, 0, 1
+    entering, leaving, moving = 1, 0, weights[0]
     shift, missing = descending[0], K * cap
     while leaving < n:
         if entering < n and descending[entering] <= descending[leaving] + cap:
-            target, change = descending[entering], 1
+            target, change = descending[entering], weights[entering]
             entering += 1
         else:
-            target, change = descending[leaving] + cap, -1
+            target, change = descending[leaving] + cap, -weights[leaving]
             leaving += 1
         growth = moving * (target - shift)
         if growth >= missing:
@@ -229,18 +273,24 @@ def _monotone_root(function: Callable[[float], float], start: float, end: float)
     return brentq(function, start, end, xtol=1e-300, rtol=8.9e-16, maxiter=2000)
 
 
-def _balance(alpha: Vector, beta: Vector) -> tuple[Vector, Vector, float]:
+def _balance(
+    alpha: Vector, beta: Vector, alpha_weights: Vector, beta_weights: Vector
+) -> tuple[Vector, Vector, float]:
     """Make the sums of both sides equal to the last digit that arithmetic allows.
 
     The root is exact up to rounding, which a steep function turns into a visible
     difference of the sums.  Scaling the betas, and with them their cap, by the returned
     ratio removes it and leaves every other constraint intact.
     """
-    total_alpha, total_beta = alpha.sum(), beta.sum()
+    total_alpha, total_beta = np.dot(alpha_weights, alpha), np.dot(beta_weights, beta)
     if total_alpha == 0.0 or total_beta == 0.0:
         return np.zeros_like(alpha), np.zeros_like(beta), 1.0
     ratio = float(total_alpha / total_beta)
     return alpha, beta * ratio, ratio
+
+
+def _weights(values: Vector, weights: Vector | None) -> Vector:
+    return unit_weights(len(values)) if weights is None else weights
 
 
 def _as_vector(values: ArrayLike, name: str) -> Vector:

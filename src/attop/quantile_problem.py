@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attop._weights import of_rows
 from attop.surrogates import Surrogate
 from attop.thresholds import quantile
 
@@ -40,6 +41,8 @@ class QuantileProblem(NamedTuple):
         The surrogate of the loss.
     tau : float
         Share of competitors at or above the threshold.
+    weights : ndarray of float64
+        Copies of each row, which all sums and shares count.
     """
 
     positives: NDArray[np.intp]
@@ -48,22 +51,27 @@ class QuantileProblem(NamedTuple):
     C: float
     surrogate: Surrogate
     tau: float
+    weights: Vector
 
     @property
     def C_negatives(self) -> float:
         """Weight of the loss of each negative."""
-        return self.C * len(self.positives) / len(self.negatives)
+        return self.C * float(self._sum_of(self.positives) / self._sum_of(self.negatives))
+
+    def _sum_of(self, rows: NDArray[np.intp]) -> float:
+        return float(np.sum(self.weights[rows]))
 
     def threshold(self, scores: Vector) -> float:
         """The top tau-quantile of the scores of the competitors."""
-        return quantile(scores[self.competitors], self.tau)
+        return quantile(scores[self.competitors], self.tau, of_rows(self.weights, self.competitors))
 
     def value(self, w_norm2: float, scores: Vector) -> float:
         """The objective at weights of the given squared norm and `scores`."""
         loss, t = self.surrogate.value, self.threshold(scores)
-        above = self.C * float(np.sum(loss(t - scores[self.positives])))
-        below = self.C_negatives * float(np.sum(loss(scores[self.negatives] - t)))
-        return 0.5 * w_norm2 + above + below
+        positives, negatives = self.positives, self.negatives
+        above = float(np.dot(self.weights[positives], loss(t - scores[positives])))
+        below = float(np.dot(self.weights[negatives], loss(scores[negatives] - t)))
+        return 0.5 * w_norm2 + self.C * above + self.C_negatives * below
 
     def slopes(self, scores: Vector) -> Vector:
         """Derivative of the losses by each score, through the threshold too.
@@ -75,6 +83,7 @@ class QuantileProblem(NamedTuple):
         slopes = np.zeros(len(scores))
         slopes[self.positives] = -self.C * slope(t - scores[self.positives])
         slopes[self.negatives] = self.C_negatives * slope(scores[self.negatives] - t)
+        slopes *= self.weights
         total = float(np.sum(slopes))
         at_threshold = self.competitors[np.flatnonzero(scores[self.competitors] == t)[0]]
         slopes[at_threshold] -= total

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
+from attop._weights import unit_weights, weighted, weighted_sum
+
 
 class Surrogate(ABC):
     """A surrogate ``l``.
@@ -53,22 +55,28 @@ class Surrogate(ABC):
     def conjugate(self, y: ArrayLike) -> NDArray[np.float64]:
         """``l*(y) = sup_x x y - l(x)``, infinite outside its domain."""
 
-    def level(self, x: NDArray[np.float64], total: float) -> float:
-        """The root ``q`` of ``sum l(q - 1 - x_i) = total`` where every term is active."""
+    def level(
+        self, x: NDArray[np.float64], total: float, weights: NDArray[np.float64] | None = None
+    ) -> float:
+        """The root ``q`` of ``sum v_i l(q - 1 - x_i) = total`` where every term is active."""
+        weights = unit_weights(len(x)) if weights is None else weights
 
         def excess(q: float) -> float:
-            return float(np.sum(self.value(q - 1.0 - x))) - total
+            return float(np.dot(weights, self.value(q - 1.0 - x))) - total
 
         low, high = float(np.max(x)), float(np.max(x)) + 1.0
         while excess(high) < 0.0:
             low, high = high, 2.0 * high + 1.0
         return float(brentq(excess, low, high)) if excess(low) < 0.0 else low
 
-    def dual_value(self, alpha: NDArray[np.floating], C: float) -> float:
-        """``- C sum l*(alpha / C)``; with ``C = inf`` its limit."""
+    def dual_value(
+        self, alpha: NDArray[np.floating], C: float, weights: NDArray[np.float64]
+    ) -> float:
+        """``- C sum v l*(alpha / C)``; with ``C = inf`` its limit."""
         if self.curvature is None:
-            return float(-C * np.sum(self.conjugate(alpha / C)))
-        return float(np.sum(alpha) - 0.5 * (self.curvature / C) * np.dot(alpha, alpha))
+            return float(-C * np.dot(weights, self.conjugate(alpha / C)))
+        copies = weighted(alpha, weights)
+        return float(np.sum(copies) - 0.5 * (self.curvature / C) * np.dot(copies, alpha))
 
 
 def refuse_unless_quadratic(surrogate: Surrogate, solver: str) -> None:
@@ -102,9 +110,13 @@ class Hinge(Surrogate):
         y = np.asarray(y, dtype=np.float64)
         return np.where((y >= 0.0) & (y <= 1.0), -y, np.inf)
 
-    def level(self, x: NDArray[np.float64], total: float) -> float:
-        """The root ``q`` of ``sum (q - x_i) = total``."""
-        return float(np.mean(x) + total / len(x))
+    def level(
+        self, x: NDArray[np.float64], total: float, weights: NDArray[np.float64] | None = None
+    ) -> float:
+        """The root ``q`` of ``sum v_i (q - x_i) = total``."""
+        weights = unit_weights(len(x)) if weights is None else weights
+        copies = float(np.sum(weights))
+        return (weighted_sum(x, weights) + total) / copies
 
 
 @dataclass(frozen=True)
@@ -128,12 +140,16 @@ class QuadraticHinge(Surrogate):
         y = np.asarray(y, dtype=np.float64)
         return np.where(y >= 0.0, (0.25 * y - 1.0) * y, np.inf)
 
-    def level(self, x: NDArray[np.float64], total: float) -> float:
-        """The larger root ``q`` of ``sum (q - x_i)^2 = total``."""
-        mean = np.mean(x)
+    def level(
+        self, x: NDArray[np.float64], total: float, weights: NDArray[np.float64] | None = None
+    ) -> float:
+        """The larger root ``q`` of ``sum v_i (q - x_i)^2 = total``."""
+        weights = unit_weights(len(x)) if weights is None else weights
+        copies = float(np.sum(weights))
+        mean = weighted_sum(x, weights) / copies
         # Centred, so that large x do not cancel; below zero only by rounding.
-        rest = max(0.0, total - float(np.sum((x - mean) ** 2)))
-        return float(mean + np.sqrt(rest / len(x)))
+        rest = max(0.0, total - weighted_sum((x - mean) ** 2, weights))
+        return float(mean + np.sqrt(rest / copies))
 
 
 #: Surrogates by name.

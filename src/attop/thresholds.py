@@ -1,6 +1,7 @@
 """Thresholds: what the scores at the top are compared with, as functions of the scores.
 
-A sample is called positive when its score reaches the threshold.
+A sample is called positive when its score reaches the threshold.  A weight counts the copies of
+a score: every threshold is that of the scores repeated.
 """
 
 from __future__ import annotations
@@ -10,13 +11,23 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attop._weights import are_unit, unit_weights, weighted_sum
 from attop.surrogates import Surrogate, as_surrogate
 
 #: So many terms of a sum are held at once.
 _PIECE = 2**16
 
 
-def top_mean(scores: ArrayLike, K: int, overwrite: bool = False) -> float:
+#: Sums of weights may differ by so much, relative to them.
+_ROUNDING = 1e-12
+
+
+def top_mean(
+    scores: ArrayLike,
+    K: int,
+    overwrite: bool = False,
+    weights: NDArray[np.float64] | None = None,
+) -> float:
     """Mean of the `K` largest scores, ``(1/K) sum_{j <= K} s_[j]``.
 
     Parameters
@@ -27,12 +38,17 @@ def top_mean(scores: ArrayLike, K: int, overwrite: bool = False) -> float:
         How many to average, from 1 to n.
     overwrite : bool
         Whether an array of scores may be reordered, which saves a copy.
+    weights : ndarray of shape (n,), optional
+        Copies of each score; one by default.
 
     Returns
     -------
     float
     """
     scores = np.asarray(scores, dtype=np.float64)
+    if weights is not None and not are_unit(weights):
+        which, copies = top_copies(scores, K, weights)
+        return float(np.dot(copies, scores[which]) / np.sum(copies))
     if not 1 <= K <= len(scores):
         raise ValueError(f"K must be from 1 to the number of scores, {len(scores)}. Got {K}.")
     if not overwrite:
@@ -41,7 +57,32 @@ def top_mean(scores: ArrayLike, K: int, overwrite: bool = False) -> float:
     return float(np.mean(scores[len(scores) - K :]))
 
 
-def quantile(scores: ArrayLike, tau: float) -> float:
+def top_copies(
+    scores: NDArray[np.float64], K: float, weights: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The scores that the `K` largest copies have, in falling order, and how many of each.
+
+    The last one may be there with a part of its copies only.
+    """
+    n, copies = len(scores), float(np.sum(weights))
+    if not 0 < K <= copies * (1.0 + _ROUNDING):
+        raise ValueError(f"K must be positive and at most the copies, {copies}. Got {K}.")
+    size = min(n, 2 * math.ceil(K * n / copies) + 8)
+    while True:
+        which = np.argpartition(scores, n - size)[n - size :] if size < n else np.arange(n)
+        if size == n or float(np.sum(weights[which])) >= K:
+            break
+        size = min(n, 2 * size)
+    which = which[np.argsort(-scores[which], kind="stable")]
+    so_far = np.cumsum(weights[which])
+    last = min(int(np.searchsorted(so_far, K * (1.0 - _ROUNDING))), len(which) - 1)
+    which = which[: last + 1]
+    counted = weights[which].copy()
+    counted[last] -= max(0.0, so_far[last] - K)
+    return which, counted
+
+
+def quantile(scores: ArrayLike, tau: float, weights: NDArray[np.float64] | None = None) -> float:
     """Top quantile, ``max { t : share of scores >= t is at least tau }``.
 
     Parameters
@@ -50,6 +91,8 @@ def quantile(scores: ArrayLike, tau: float) -> float:
         Scores of the competitors.
     tau : float
         Share, in (0, 1].
+    weights : ndarray of shape (n,), optional
+        Copies of each score; one by default.
 
     Returns
     -------
@@ -60,6 +103,9 @@ def quantile(scores: ArrayLike, tau: float) -> float:
     n = len(scores)
     if not (n > 0 and 0.0 < tau <= 1.0):
         raise ValueError(f"quantile needs scores and tau in (0, 1]. Got {n} scores, tau={tau}.")
+    if weights is not None and not are_unit(weights):
+        which, _ = top_copies(scores, tau * float(np.sum(weights)), weights)
+        return float(scores[which[-1]])
     above = math.ceil(tau * n)
     # The product rounds: 0.07 * 100 is above 7, although 7 of 100 are a share of 0.07.
     if above > 1 and (above - 1) / n >= tau:
@@ -97,16 +143,18 @@ def surrogate_root(
     theta: float,
     surrogate: str | Surrogate,
     overwrite: bool = False,
+    weights: NDArray[np.float64] | None = None,
 ) -> float:
-    """The root ``t`` of ``sum l(theta (s_j - t)) = total``, exact up to rounding.
+    """The root ``t`` of ``sum v_j l(theta (s_j - t)) = total``, exact up to rounding.
 
     Scores too low for the sum may be left out, since they add nothing to it.  With
     ``x_j = theta (max s - s_j)`` the equation reads ``sum l(q - 1 - x_j) = total`` where
     ``t = max s - (q - 1) / theta``; between two neighbouring ``x_j`` it is linear or
     quadratic in ``q``, so the piece that holds the root is found first and solved then.
-    With `overwrite` the scores are lost, which saves a copy.
+    With `overwrite` the scores are lost, which saves a copy.  The `weights` are ones by default.
     """
     surrogate = as_surrogate(surrogate)
+    weights = unit_weights(len(scores)) if weights is None else weights
     if surrogate.value(-1.0) != 0.0:
         raise ValueError(
             "A surrogate quantile needs a surrogate that is 0 up to -1. "
@@ -115,25 +163,34 @@ def surrogate_root(
     if not (len(scores) > 0 and total > 0.0 and theta > 0.0):
         raise ValueError("A surrogate quantile needs scores, and tau and theta above 0.")
     largest = float(np.max(scores))
-    # The largest score alone makes up the total at q <= max(1, total): larger x never
+    # The largest score alone makes up the total at q <= max(1, total / weight): larger x never
     # matter, and cutting them there keeps a huge theta from overflowing.
+    enough = max(1.0, total / float(weights[int(np.argmax(scores))]))
     with np.errstate(over="ignore"):
         x = np.subtract(largest, scores, out=scores if overwrite else None)
         x *= theta
-    np.minimum(x, max(1.0, total) + 1.0, out=x)
-    x.sort()
-    active = _number_active(x, total, surrogate)
-    return largest - (surrogate.level(x[:active], total) - 1.0) / theta
+    np.minimum(x, enough + 1.0, out=x)
+    if are_unit(weights):
+        x.sort()
+    else:
+        order = np.argsort(x)
+        x, weights = x[order], weights[order]
+    active = _number_active(x, total, surrogate, weights)
+    return largest - (surrogate.level(x[:active], total, weights[:active]) - 1.0) / theta
 
 
-def _sum_of_values(x: NDArray[np.float64], q: float, surrogate: Surrogate) -> float:
-    """``sum l(q - 1 - x)``, in pieces that take little memory."""
-    pieces = (x[start : start + _PIECE] for start in range(0, len(x), _PIECE))
-    return sum(float(np.sum(surrogate.value(q - 1.0 - piece))) for piece in pieces)
+def _sum_of_values(
+    x: NDArray[np.float64], q: float, surrogate: Surrogate, weights: NDArray[np.float64]
+) -> float:
+    """``sum v l(q - 1 - x)``, in pieces that take little memory."""
+    pieces = [slice(start, start + _PIECE) for start in range(0, len(x), _PIECE)]
+    return sum(weighted_sum(surrogate.value(q - 1.0 - x[p]), weights[p]) for p in pieces)
 
 
-def _number_active(x: NDArray[np.float64], total: float, surrogate: Surrogate) -> int:
-    """How many of the sorted `x` lie below the root ``q`` of ``sum l(q - 1 - x) = total``.
+def _number_active(
+    x: NDArray[np.float64], total: float, surrogate: Surrogate, weights: NDArray[np.float64]
+) -> int:
+    """How many of the sorted `x` lie below the root ``q`` of ``sum v l(q - 1 - x) = total``.
 
     By bisection over the sum at each ``x`` itself: a running sum would cancel where
     large and small ``x`` meet.
@@ -142,7 +199,7 @@ def _number_active(x: NDArray[np.float64], total: float, surrogate: Surrogate) -
     while low < high:
         middle = (low + high + 1) // 2
         q = x[middle - 1]
-        if _sum_of_values(x[: middle - 1], q, surrogate) < total:
+        if _sum_of_values(x[: middle - 1], q, surrogate, weights[: middle - 1]) < total:
             low = middle
         else:
             high = middle - 1

@@ -19,7 +19,7 @@ figure = typer.Typer(help="Draw figures of the paper anew.", no_args_is_help=Tru
 #: The command's own file, which it renews.
 _DEFAULT = Path("out/convergence.png")
 #: Formulations of the convergence figure: panel, formulation and its parameters.
-PANELS: tuple[tuple[str, str, dict[str, float]], ...] = (
+PANELS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("TopPush", "TopPush", {}),
     ("TopPushK, K = 10", "TopPushK", {"K": 10}),
     ("Pat&Mat-NP, τ = 0.05", "PatMatNP", {"tau": 0.05, "theta": 1.0}),
@@ -78,7 +78,7 @@ def convergence(
 
 
 def solve_all(
-    formulation: str, parameters: dict[str, float], lam: float, seed: int
+    formulation: str, parameters: dict[str, Any], lam: float, seed: int
 ) -> dict[str, History]:
     """History of each solver on one formulation."""
     from attop.datasets import load_ionosphere

@@ -14,12 +14,14 @@ largest             largest score                                free
 top_mean            mean of the K largest scores                 at most ``sum(alpha) / K``
 quantile_hinge      root of ``sum l(theta (s - t)) = budget``    under a cap that has a price
 quantile_quadratic  the same with the quadratic hinge            their norm has a price
+fixed_cap           the best there is, all classes having losses as the alphas are
 ==================  ===========================================  ==================================
 
 A new family is a subclass of `Family` and a formulation that uses it.
 """
 
 from attop.families.base import BetaTerms, Cap, Family
+from attop.families.fixed_cap import FixedCap
 from attop.families.largest import Largest
 from attop.families.quantile_hinge import QuantileHinge
 from attop.families.quantile_quadratic import QuantileQuadratic, quantile_of
@@ -29,6 +31,7 @@ __all__ = [
     "BetaTerms",
     "Cap",
     "Family",
+    "FixedCap",
     "Largest",
     "QuantileHinge",
     "QuantileQuadratic",

@@ -1,8 +1,8 @@
 r"""What a family of duals is, and the terms in which solvers see it.
 
 With :math:`\alpha` over the positives, :math:`\beta` over the competitors, all non-negative and
-of the same sum, and :math:`w = \sum \alpha_i \varphi_i - \sum \beta_j \varphi_j`, every dual here
-maximises
+of the same sum, and :math:`w = \sum \alpha_i \varphi_i - \sum \beta_j \varphi_j`, where all sums
+are over the copies of the samples, every dual here maximises
 
 .. math::
 
@@ -11,7 +11,9 @@ maximises
     \alpha_i \le A, \quad \beta_j \le \min(B, u),
 
 where the cap :math:`u` is absent, free, or tied to the alphas by :math:`u = \sum \alpha_i / K`.
-`BetaTerms` are b, c, B, p, q and K; those of the alphas come from the surrogate.
+`BetaTerms` are b, c, B, p, q and K; those of the alphas come from the surrogate.  A cap and a
+curvature exclude each other.  The dual variables of the copies of a sample are equal, so that one
+of them, and the weight of the sample, tell all.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from attop._weights import weighted
 
 if TYPE_CHECKING:
     from attop.problem import Problem
@@ -73,17 +77,21 @@ class BetaTerms(NamedTuple):
 class Family(ABC):
     """A threshold and the dual that it leads to, with their parameters as numbers.
 
-    Methods take scores of the competitors of a problem: all of them, or, where a solver has left
-    out such that cannot matter, the others.
+    Methods take scores and weights of the competitors of a problem: all of them, or, where a
+    solver has left out such that cannot matter, the others.
 
     Attributes
     ----------
     monotone : bool
         Whether the threshold is made of the competitors' scores alone and does not fall where
         one of them rises: scores that are low enough may then be left out.
+    free_threshold : bool
+        Whether the threshold is that of the least primal value, given the scores; samples whose
+        loss is zero near it may then be left out.
     """
 
     monotone: ClassVar[bool] = True
+    free_threshold: ClassVar[bool] = False
 
     @abstractmethod
     def terms(self, problem: Problem) -> BetaTerms:
@@ -91,23 +99,43 @@ class Family(ABC):
 
     @abstractmethod
     def threshold(
-        self, problem: Problem, competitors: Vector, positives: Vector, overwrite: bool = False
+        self,
+        problem: Problem,
+        competitors: Vector,
+        weights: Vector,
+        positives: Vector,
+        overwrite: bool = False,
+        positive_weights: Vector | None = None,
     ) -> float:
-        """The threshold; with `overwrite` the scores of the competitors may be lost."""
+        """The threshold; with `overwrite` the scores of the competitors may be lost.
+
+        The weights of the positives are those of all by default.
+        """
 
     @abstractmethod
-    def level(self, problem: Problem, competitors: Vector, threshold: float) -> float:
-        """The least score of a competitor that matters to the threshold."""
+    def level(
+        self, problem: Problem, competitors: Vector, weights: Vector, threshold: float
+    ) -> float:
+        """The least score of a competitor that matters."""
 
     @abstractmethod
-    def weights(self, problem: Problem, competitors: Vector, threshold: float) -> Vector:
-        """Slopes of the threshold by the scores, up to a common factor; so are the betas."""
+    def slopes(
+        self, problem: Problem, competitors: Vector, weights: Vector, threshold: float
+    ) -> Vector:
+        """Slopes of the threshold by the score of each copy, up to a common factor.
 
-    def value(self, problem: Problem, competitors: Vector, threshold: float) -> float:
+        So are the betas.
+        """
+
+    def value(
+        self, problem: Problem, competitors: Vector, weights: Vector, threshold: float
+    ) -> float:
         """What the competitors themselves add to the primal value."""
         return 0.0
 
-    def least_multiple(self, problem: Problem, competitors: Vector, positives: Vector) -> float:
+    def least_multiple(
+        self, problem: Problem, competitors: Vector, weights: Vector, positives: Vector
+    ) -> float:
         """Least ``c > 0`` for which ``c w`` has no loss; ``inf`` if there is none (C infinite).
 
         The margin ``min s_i - t`` of ``c w`` is a concave function of c, negative at 0.  Newton's
@@ -116,12 +144,12 @@ class Family(ABC):
         """
         c, lowest = 0.0, float(np.min(positives))
         for _ in range(200):
-            t = self.threshold(problem, c * competitors, c * positives)
+            t = self.threshold(problem, c * competitors, weights, c * positives)
             shortage = 1.0 - (c * lowest - t)
             if shortage <= 1e-13 * max(1.0, abs(c * lowest), abs(t)):
                 return c
-            weights = self.weights(problem, c * competitors, t)
-            slope = lowest - float(np.dot(weights, competitors) / np.sum(weights))
+            slopes = weighted(self.slopes(problem, c * competitors, weights, t), weights)
+            slope = lowest - float(np.dot(slopes, competitors) / np.sum(slopes))
             if slope <= 0.0:
                 return np.inf
             c += shortage / slope
@@ -132,7 +160,7 @@ class Family(ABC):
         return float(np.max(beta))
 
     def smooth_threshold(
-        self, problem: Problem, competitors: Vector, width: float, given: Vector
+        self, problem: Problem, competitors: Vector, weights: Vector, width: float, given: Vector
     ) -> SmoothThreshold:
         """The threshold made smooth over a `width`, near the `given` slopes (primal solver)."""
         raise NotImplementedError
@@ -141,22 +169,29 @@ class Family(ABC):
         """The nearest feasible alphas and betas; `delta` is the paper's third variable."""
         raise NotImplementedError
 
-    def subsampled(self, share: float, n_competitors: int) -> Family:
-        """The family on a sample of `n_competitors`, which are this share of all."""
+    def subsampled(self, share: float, copies: float) -> Family:
+        """The family on a sample of so many copies of competitors, which are this share of all."""
         return self
 
     def least_betas(self, problem: Problem) -> int:
-        """How many betas a point needs at least so that its dual value can be positive."""
+        """How many betas, copies counted, a point needs so that its dual value can be positive."""
         return 1
 
     def joining(
-        self, problem: Problem, competitors: Vector, threshold: float, new: NDArray[np.bool_], known
+        self,
+        problem: Problem,
+        competitors: Vector,
+        threshold: float,
+        new: NDArray[np.bool_],
+        known: Vector,
     ) -> NDArray[np.bool_]:
         """Which of the `new` competitors are expected at the cap, where the others are `known`.
 
-        These are the betas of a subsample in units of the cap.
+        These are the betas of a subsample in units of the cap.  Here it is all competitors that
+        have to be given.
         """
-        return new & (self.weights(problem, competitors, threshold) > 0.0)
+        weights = problem.competitor_weights
+        return new & (self.slopes(problem, competitors, weights, threshold) > 0.0)
 
     def zero_is_optimal(self, problem: Problem) -> bool:
         """Whether ``w = 0`` is known to be optimal whatever the samples are."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attop._weights import weighted_sum
 from attop.families.base import BetaTerms, Family, Vector
 from attop.smooth import SmoothThreshold, smooth_top_mean
 
@@ -17,30 +18,34 @@ class Largest(Family):
     def terms(self, problem) -> BetaTerms:
         return BetaTerms()
 
-    def threshold(self, problem, competitors, positives, overwrite=False) -> float:
+    def threshold(
+        self, problem, competitors, weights, positives, overwrite=False, positive_weights=None
+    ) -> float:
         return float(np.max(competitors))
 
-    def level(self, problem, competitors, threshold) -> float:
+    def level(self, problem, competitors, weights, threshold) -> float:
         return float(np.max(competitors))
 
-    def weights(self, problem, competitors, threshold) -> Vector:
-        weights = np.zeros(len(competitors))
-        weights[np.argmax(competitors)] = 1.0
-        return weights
+    def slopes(self, problem, competitors, weights, threshold) -> Vector:
+        slopes = np.zeros(len(competitors))
+        slopes[np.argmax(competitors)] = 1.0
+        return slopes
 
-    def least_multiple(self, problem, competitors, positives) -> float:
+    def least_multiple(self, problem, competitors, weights, positives) -> float:
         return proportional_multiple(float(np.min(positives)) - float(np.max(competitors)))
 
     def largest_beta(self, problem, beta) -> float:
-        return float(np.sum(beta))
+        return weighted_sum(beta, problem.competitor_weights)
 
-    def smooth_threshold(self, problem, competitors, width, given) -> SmoothThreshold:
+    def smooth_threshold(self, problem, competitors, weights, width, given) -> SmoothThreshold:
         return smooth_top_mean(competitors, 1, width, given)
 
     def project(self, problem, alpha, beta, delta) -> tuple[Vector, Vector]:
-        from attop.projections import project_topk  # compiled: not at import
+        from attop.projections import project_without_cap  # compiled: not at import
 
-        return project_topk(alpha, beta, 1, problem.alpha_max)
+        return project_without_cap(
+            alpha, beta, problem.alpha_max, problem.positive_weights, problem.competitor_weights
+        )
 
     def joining(self, problem, competitors, threshold, new, known):
         return np.zeros(len(new), dtype=bool)  # the subsample has found its largest
@@ -57,7 +62,7 @@ def proportional_multiple(margin: float) -> float:
 def positives_can_fill(problem, K: int) -> bool:
     """Whether the positives compete themselves, and alone can fill the top K."""
     return (
-        problem.n_positives >= K
+        float(np.sum(problem.positive_weights)) >= K
         and bool(np.isfinite(problem.C))
         and bool(np.isin(problem.positives, problem.competitors).all())
     )

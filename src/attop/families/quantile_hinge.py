@@ -23,7 +23,7 @@ class SurrogateQuantile(Family):
     Attributes
     ----------
     budget : float
-        What the surrogates of all competitors sum up to: their number times tau.
+        What the surrogates of all competitors sum up to: the number of their copies times tau.
     theta : float
         Scale inside the surrogate.
     """
@@ -31,21 +31,24 @@ class SurrogateQuantile(Family):
     budget: float
     theta: float
 
-    def threshold(self, problem, competitors, positives, overwrite=False) -> float:
-        return surrogate_root(competitors, self.budget, self.theta, problem.surrogate, overwrite)
+    def threshold(
+        self, problem, competitors, weights, positives, overwrite=False, positive_weights=None
+    ) -> float:
+        surrogate = problem.surrogate
+        return surrogate_root(competitors, self.budget, self.theta, surrogate, overwrite, weights)
 
-    def level(self, problem, competitors, threshold) -> float:
+    def level(self, problem, competitors, weights, threshold) -> float:
         return threshold - 1.0 / self.theta
 
-    def weights(self, problem, competitors, threshold) -> Vector:
+    def slopes(self, problem, competitors, weights, threshold) -> Vector:
         return problem.surrogate.slope(self.theta * (competitors - threshold))
 
-    def smooth_threshold(self, problem, competitors, width, given) -> SmoothThreshold:
+    def smooth_threshold(self, problem, competitors, weights, width, given) -> SmoothThreshold:
         return smooth_quantile(
             competitors, self.budget, self.theta, problem.surrogate, width, given
         )
 
-    def subsampled(self, share, n_competitors) -> Self:
+    def subsampled(self, share, copies) -> Self:
         return replace(self, budget=self.budget * share)
 
     def least_betas(self, problem) -> int:
@@ -64,4 +67,5 @@ class QuantileHinge(SurrogateQuantile):
     def project(self, problem, alpha, beta, delta) -> tuple[Vector, Vector]:
         from attop.projections import project_patmat  # compiled: not at import
 
-        return project_patmat(alpha, beta, delta, self.theta, problem.alpha_max)[:2]
+        weights = problem.positive_weights, problem.competitor_weights
+        return project_patmat(alpha, beta, delta, self.theta, problem.alpha_max, *weights)[:2]

@@ -24,7 +24,8 @@ class QuantileQuadratic(SurrogateQuantile):
     def project(self, problem, alpha, beta, delta) -> tuple[Vector, Vector]:
         from attop.projections import project_patmat  # compiled: not at import
 
-        return project_patmat(alpha, beta, delta, np.inf, problem.alpha_max)[:2]
+        weights = problem.positive_weights, problem.competitor_weights
+        return project_patmat(alpha, beta, delta, np.inf, problem.alpha_max, *weights)[:2]
 
 
 #: The families of surrogate quantiles, by what the surrogate says about their dual.

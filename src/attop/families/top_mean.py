@@ -1,4 +1,4 @@
-"""The mean of the K largest scores as the threshold: TopPushK, TauFPL, TopMeanK.
+"""The mean of the K largest scores, copies counted, as the threshold: TopPushK, TauFPL, TopMeanK.
 
 It is the largest mean of K scores, and the dual variables of that maximum are the betas: each is
 at most ``1 / K`` of all, ``beta_j <= sum(alpha) / K``.
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from attop._selection import largest_of
+from attop._weights import are_unit, of_rows, weighted_sum
 from attop.families.base import BetaTerms, Cap, Family, Vector
 from attop.families.largest import Largest, positives_can_fill, proportional_multiple
 from attop.smooth import SmoothThreshold, smooth_top_mean
-from attop.thresholds import top_mean
+from attop.thresholds import top_copies, top_mean
 
 
 @dataclass(frozen=True)
@@ -36,44 +37,63 @@ class TopMean(Family):
     def terms(self, problem) -> BetaTerms:
         return BetaTerms(cap=Cap.TIED, K=self.K)
 
-    def threshold(self, problem, competitors, positives, overwrite=False) -> float:
-        return top_mean(competitors, self.K, overwrite)
+    def threshold(
+        self, problem, competitors, weights, positives, overwrite=False, positive_weights=None
+    ) -> float:
+        return top_mean(competitors, self.K, overwrite, weights)
 
-    def level(self, problem, competitors, threshold) -> float:
+    def level(self, problem, competitors, weights, threshold) -> float:
+        if not are_unit(weights):
+            return float(competitors[top_copies(competitors, self.K, weights)[0][-1]])
         competing = competitors.copy()
         competing.partition(len(competing) - self.K)
         return float(competing[-self.K])
 
-    def weights(self, problem, competitors, threshold) -> Vector:
-        weights = np.zeros(len(competitors))
-        weights[np.argpartition(competitors, -self.K)[-self.K :]] = 1.0
-        return weights
+    def slopes(self, problem, competitors, weights, threshold) -> Vector:
+        slopes = np.zeros(len(competitors))
+        if are_unit(weights):
+            slopes[np.argpartition(competitors, -self.K)[-self.K :]] = 1.0
+        else:
+            which, copies = top_copies(competitors, self.K, weights)
+            slopes[which] = copies / weights[which]
+        return slopes
 
-    def least_multiple(self, problem, competitors, positives) -> float:
-        return proportional_multiple(float(np.min(positives)) - top_mean(competitors, self.K))
+    def least_multiple(self, problem, competitors, weights, positives) -> float:
+        t = top_mean(competitors, self.K, weights=weights)
+        return proportional_multiple(float(np.min(positives)) - t)
 
     def largest_beta(self, problem, beta) -> float:
-        return float(np.sum(beta)) / self.K
+        return weighted_sum(beta, problem.competitor_weights) / self.K
 
-    def smooth_threshold(self, problem, competitors, width, given) -> SmoothThreshold:
+    def smooth_threshold(self, problem, competitors, weights, width, given) -> SmoothThreshold:
         return smooth_top_mean(competitors, self.K, width, given)
 
     def project(self, problem, alpha, beta, delta) -> tuple[Vector, Vector]:
         from attop.projections import project_topk  # compiled: not at import
 
-        return project_topk(alpha, beta, self.K, problem.alpha_max)
+        weights = problem.positive_weights, problem.competitor_weights
+        return project_topk(alpha, beta, self.K, problem.alpha_max, *weights)
 
-    def subsampled(self, share, n_competitors) -> Family:
+    def subsampled(self, share, copies) -> Family:
         K = max(1, round(self.K * share)) if self.is_share else self.K
-        return mean_of_largest(min(K, n_competitors), self.is_share)
+        return mean_of_largest(max(1, min(K, int(copies))), self.is_share)
 
     def least_betas(self, problem) -> int:
         return self.K
 
     def joining(self, problem, competitors, threshold, new, known):
-        # A number of scores is a number in the subsample, too, which then has them all.
-        count = int(np.ceil(self.K - np.sum(known))) if self.is_share else 0
-        return largest_of(new, competitors, count)
+        if not self.is_share:  # a number of scores is one in the subsample, too, which has them all
+            return np.zeros(len(new), dtype=bool)
+        weights = problem.competitor_weights
+        count = self.K - weighted_sum(known, of_rows(weights, ~new))
+        if are_unit(weights):
+            return largest_of(new, competitors, int(np.ceil(count)))
+        joining = np.zeros(len(new), dtype=bool)
+        others = np.flatnonzero(new)
+        count = min(count, float(np.sum(weights[others])))
+        if count > 0.0:
+            joining[others[top_copies(competitors[others], count, weights[others])[0]]] = True
+        return joining
 
     def zero_is_optimal(self, problem) -> bool:
         return positives_can_fill(problem, self.K)

@@ -116,20 +116,17 @@ class Stores:
             shared.forget()
         train = np.sort(self.task.folds[fold][0])
         models = [self._model(candidate, train) for candidate in self.task.candidates]
-        problems = [self._problem(model, train) for model in models]
+        problems = [pipeline.problem_of(model, self.task.data, train) for model in models]
         for i in walking_order(problems):
             yield self._fit(i, fold, models[i], problems[i])
 
     def _model(self, candidate: Candidate, train: NDArray[np.intp]) -> AtTopClassifier:
-        n_positives = int(np.count_nonzero(self.task.data.positive[train]))
-        if not 0 < n_positives < len(train):
+        data = self.task.data.subset(train)
+        there = slice(None) if data.sample_weight is None else data.sample_weight > 0.0
+        if len(np.unique(data.positive[there])) < 2:
             raise ValueError("The training samples of every fold must be of both classes.")
-        return with_parameters(candidate.estimator, candidate.parameters, n_positives)
-
-    def _problem(self, model: AtTopClassifier, train: NDArray[np.intp]) -> Problem:
-        """The problem of `model` on the rows `train` of the whole kernel matrix."""
-        within = pipeline.problem_of(model, self.task.data.positive[train])
-        return within._replace(rows=train[within.rows])
+        n = data.n_losses(candidate.estimator.formulation)
+        return with_parameters(candidate.estimator, candidate.parameters, n)
 
     def _fit(self, i: int, fold: int, model: AtTopClassifier, problem: Problem) -> FoldFit:
         shared = self.of(i)
@@ -145,9 +142,10 @@ class Stores:
 
     def _score(self, scores: NDArray[np.float64], test: NDArray[np.intp]) -> float:
         """What the scorer says of the rows `test`."""
-        seen = self.task.data.seen
+        seen, weights = self.task.data.seen, self.task.data.sample_weight
         judged = Decided(scores, seen["classes_"], seen["pos_label_"])
-        return judged.score_by(self.task.scorer, self.task.y[test])
+        weights = None if weights is None else weights[test]
+        return judged.score_by(self.task.scorer, self.task.y[test], weights)
 
 
 def _top_scores(

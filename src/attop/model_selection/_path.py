@@ -50,7 +50,9 @@ class Path:
         return np.array([getattr(estimator, attribute) for estimator in self.estimators])
 
 
-def fit_path(estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any]) -> Path:
+def fit_path(
+    estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any], *, sample_weight=None
+) -> Path:
     """Fit an estimator at several values of a parameter, sharing work between the fits.
 
     Kernel columns are computed once, and each fit starts from the solution of the
@@ -66,11 +68,14 @@ def fit_path(estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any]
     y : array-like of shape (n_samples,)
         Labels, of two values.
     param : str
-        ``"C"``, ``"lambda"`` (``C = 1 / (lambda n_positives)``, 0 for a hard margin),
+        ``"C"``, ``"lambda"`` (``C = 1 / (lambda n_positives)``, with all samples for `SVM`; 0
+        for a hard margin),
         ``"surrogate"``, or a parameter of the formulation: ``"K"``, ``"tau"``,
         ``"theta"``.  Parameters of the kernel cannot vary, since they change its columns.
     values : iterable
         Values of the parameter, in any order: the fits take the one that is cheapest.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Copies of each sample; None for one of each.
 
     Returns
     -------
@@ -92,9 +97,10 @@ def fit_path(estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any]
     values = list(values)
     if not values:
         raise ValueError("The 'values' parameter of fit_path must not be empty.")
-    data = pipeline.prepare(estimator, X, y)
-    models = [with_parameters(estimator, {param: value}, data.n_positives) for value in values]
-    problems = [pipeline.problem_of(model, data.positive) for model in models]
+    data = pipeline.prepare(estimator, X, y, sample_weight)
+    n = data.n_losses(estimator.formulation)
+    models = [with_parameters(estimator, {param: value}, n) for value in values]
+    problems = [pipeline.problem_of(model, data) for model in models]
     seconds = np.zeros(len(models))
     with SharedFits(data.gram, estimator.tol, estimator.cache_size) as shared:
         for i in walking_order(problems):

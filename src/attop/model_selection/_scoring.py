@@ -14,7 +14,7 @@ from attop._labels import TopScoreMixin
 from attop.metrics import get_scorer
 
 #: From a classifier, samples and labels to a number, larger is better.
-Scorer = Callable[[Any, Any, NDArray[Any]], float]
+Scorer = Callable[..., float]
 
 
 class Decided(TopScoreMixin, ClassifierMixin, BaseEstimator):
@@ -29,9 +29,12 @@ class Decided(TopScoreMixin, ClassifierMixin, BaseEstimator):
         """The known scores, whatever `X` is."""
         return self.scores
 
-    def score_by(self, scorer: Scorer, y: NDArray[Any]) -> float:
+    def score_by(
+        self, scorer: Scorer, y: NDArray[Any], sample_weight: NDArray[np.float64] | None = None
+    ) -> float:
         """What `scorer` says of the samples, whose labels are `y`."""
-        return float(scorer(self, np.zeros((len(y), 1)), y))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(scorer(self, np.zeros((len(y), 1)), y, **weights))
 
 
 def scorer_of(scoring: Any) -> Scorer:
@@ -55,6 +58,6 @@ class _MetricScorer:
     def __init__(self, metric: Callable[..., float]) -> None:
         self.metric = metric
 
-    def __call__(self, estimator, X, y) -> float:
+    def __call__(self, estimator, X, y, **weights) -> float:
         positive = np.asarray(y) == estimator.pos_label_
-        return float(self.metric(positive.astype(int), estimator.top_score(X)))
+        return float(self.metric(positive.astype(int), estimator.top_score(X), **weights))

@@ -53,9 +53,9 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         One or several formulations, with the parameters that stay the same.
     param_grid : dict or list of dict, default=None
         Values to try of ``"C"`` or ``"lambda"`` (``C = 1 / (lambda n_positives)`` with
-        the positives of the training samples), ``"surrogate"``, ``"K"``, ``"tau"`` and
-        ``"theta"``.  A dict serves every estimator, as far as it takes the parameters; a
-        list has one for each.  None is ``lambda`` from 1e-1 to 1e-5.
+        the positives of the training samples, for `SVM` all of them), ``"surrogate"``,
+        ``"K"``, ``"tau"`` and ``"theta"``.  A dict serves every estimator, as far as it takes
+        the parameters; a list has one for each.  None is ``lambda`` from 1e-1 to 1e-5.
     cv : int, splitter or iterable of (train, test), default=5
         The folds; an int is a number of stratified ones.
     scoring : str or callable, default="tpr_at_fpr_0.05"
@@ -142,7 +142,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y, groups=None) -> Self:
+    def fit(self, X, y, sample_weight=None, *, groups=None) -> Self:
         """Search, and fit the best candidate on all samples.
 
         An error or an interrupt (KeyboardInterrupt) leaves the search as it was before.
@@ -153,6 +153,8 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             Training samples, or their kernel matrix.
         y : array-like of shape (n_samples,)
             Labels, of two values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Copies of each sample, in the fits and where they are judged; None for one of each.
         groups : array-like of shape (n_samples,), default=None
             Groups of the samples, for splitters that use them.
 
@@ -164,7 +166,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         for estimator in estimators:
             check_estimator(estimator, "AtTopCV")
         grids, scorer = self._grids(estimators), scorer_of(self.scoring)
-        data, kernels = _read(estimators, X, y)
+        data, kernels = _read(estimators, X, y, sample_weight)
         candidates = [
             Candidate(estimator, parameters, kernel)
             for estimator, grid, kernel in zip(estimators, grids, kernels)
@@ -191,9 +193,10 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """Score less threshold of the best model, high for the positive class."""
         return self._best().top_score(X)
 
-    def score(self, X, y) -> float:
+    def score(self, X, y, sample_weight=None) -> float:
         """The metric of the search, at the best model."""
-        return scorer_of(self.scoring)(self, X, y)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return scorer_of(self.scoring)(self, X, y, **weights)
 
     def _estimators(self) -> list[AtTopClassifier]:
         several = isinstance(self.estimator, list | tuple)
@@ -277,13 +280,15 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return tags
 
 
-def _read(estimators: list[AtTopClassifier], X, y) -> tuple[TrainingSet, list[Kernel]]:
+def _read(
+    estimators: list[AtTopClassifier], X, y, sample_weight
+) -> tuple[TrainingSet, list[Kernel]]:
     """The samples, and the kernel of each estimator on them."""
     if len({kernel_class(estimator.kernel).precomputed for estimator in estimators}) > 1:
         raise ValueError("AtTopCV cannot mix kernel='precomputed' with other kernels.")
     kernels, labels = [], set()
     for estimator in estimators:
-        data = pipeline.prepare(estimator, X, y)
+        data = pipeline.prepare(estimator, X, y, sample_weight)
         kernels.append(data.kernel)
         labels.add(data.seen["pos_label_"])
     if len(labels) > 1:
@@ -294,9 +299,10 @@ def _read(estimators: list[AtTopClassifier], X, y) -> tuple[TrainingSet, list[Ke
 def _refit(task: Task, stores: Stores, best: int) -> AtTopClassifier:
     """The best candidate, fitted to all samples."""
     candidate, shared, data = task.candidates[best], stores.of(best), task.data
-    model = with_parameters(candidate.estimator, candidate.parameters, data.n_positives)
+    n = data.n_losses(candidate.estimator.formulation)
+    model = with_parameters(candidate.estimator, candidate.parameters, n)
     shared.forget()  # the folds were on fewer rows
-    shared.fit(model, data, pipeline.problem_of(model, data.positive))
+    shared.fit(model, data, pipeline.problem_of(model, data))
     return model
 
 

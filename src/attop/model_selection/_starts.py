@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from attop import objectives
+from attop._weights import weighted_sum
 from attop.families.base import Cap
 from attop.problem import Problem
 from attop.solvers.solution import Solution
@@ -115,7 +116,8 @@ def _predicted(problem: Problem, known: Solved) -> Point:
     scores = _best_scale(problem, known) * _scores(known.solution)
     t = objectives.threshold(problem, scores)
     alpha = problem.C * problem.surrogate.slope(t - scores[problem.positives])
-    return alpha, problem.family.weights(problem, scores[problem.competitors], t)
+    competing, weights = scores[problem.competitors], problem.competitor_weights
+    return alpha, problem.family.slopes(problem, competing, weights, t)
 
 
 def _best_scale(problem: Problem, known: Solved) -> float:
@@ -142,8 +144,8 @@ def _best_multiple(problem: Problem, solution: Solution) -> Point:
     Along the ray the dual is ``r linear - r^2 quadratic / 2``.
     """
     alpha, beta, w_norm2 = solution.alpha, solution.beta, solution.certificate.w_norm2
-    penalty = problem.quadratic_alpha * float(np.dot(alpha, alpha))
-    penalty += problem.betas.curvature * float(np.dot(beta, beta))
+    penalty = problem.quadratic_alpha * weighted_sum(alpha**2, problem.positive_weights)
+    penalty += problem.betas.curvature * weighted_sum(beta**2, problem.competitor_weights)
     quadratic = w_norm2 + penalty
     linear = objectives.dual_value(problem, w_norm2, alpha, beta) + 0.5 * quadratic
     multiple = linear / quadratic if linear > 0.0 and quadratic > 0.0 else 1.0

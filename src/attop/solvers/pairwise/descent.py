@@ -8,8 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from attop.families.base import Family
 from attop.kernels.functions import Gram
-from attop.objectives import certify, dual_value, primal_value, relative_gap
+from attop.objectives import (
+    certify,
+    dual_value,
+    primal_value,
+    relative_gap,
+    signed_coefficients,
+)
 from attop.problem import Problem
 from attop.solvers.limits import Limits
 from attop.solvers.pairwise.columns import Draws, KernelColumns
@@ -171,13 +178,12 @@ class _Descent:
 
     def __init__(self, problem: Problem, columns: KernelColumns, alpha: Vector, beta: Vector):
         self.problem, self.columns, self.dual = problem, columns, Dual.of(problem)
-        coefficients = np.zeros(columns.n_samples)
-        coefficients[problem.positives] = alpha
-        coefficients[problem.competitors] -= beta
+        coefficients = signed_coefficients(problem, alpha, beta, columns.n_samples)
         self.point = Point(
             np.concatenate([alpha, beta]),
-            np.concatenate([problem.positives, problem.competitors]).astype(np.intp),
+            problem.rows,
             columns.combination(coefficients),
+            np.ascontiguousarray(problem.weights),
         )
         self.n_variables = len(alpha) + len(beta)
         self.n_steps = 0
@@ -221,9 +227,8 @@ class _Descent:
         if np.isinf(problem.C):
             certificate = certify(problem, self.columns.gram, self.alpha, self.beta)
             return certificate.primal, certificate.dual
-        norm2 = float(
-            self.alpha @ scores[problem.positives] - self.beta @ scores[problem.competitors]
-        )
+        signed = signed_coefficients(problem, self.alpha, self.beta, len(scores))
+        norm2 = float(signed @ scores)
         dual = dual_value(problem, norm2, self.alpha, self.beta)
         return primal_value(problem, norm2, scores), dual
 
@@ -284,11 +289,11 @@ def _initial_point(
 
 
 def _check_problem(problem: Problem) -> None:
-    """Raise a ValueError where the paper has no update rule."""
+    """Raise a ValueError where there is no update rule."""
     refuse_unless_quadratic(problem.surrogate, "pairwise")
-    if np.isfinite(problem.betas.bound) or problem.betas.curvature:
+    if type(problem.family).project is Family.project:
         raise ValueError(
-            "The pairwise solver has no update rule for this formulation, "
+            "The pairwise solver has no starting point for this formulation, "
             f"{type(problem.family).__name__}: use solver='exact'."
         )
 

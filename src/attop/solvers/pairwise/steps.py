@@ -15,6 +15,7 @@ from attop.families.base import Cap
 from attop.problem import Problem
 from attop.solvers.pairwise.rules import (
     alpha_alpha,
+    alpha_beta,
     alpha_beta_norm,
     alpha_beta_priced,
     alpha_beta_tied,
@@ -23,8 +24,10 @@ from attop.solvers.pairwise.rules import (
     beta_beta_tied,
 )
 
-#: Which rules the betas follow: those of a tied cap, of a priced one (or none), or of their norm.
-TIED, PRICED, NORM = 0, 1, 2
+#: Which rules the betas follow: those of a tied cap, of a priced one, of their norm, or of a bound.
+TIED, PRICED, NORM, BOUNDED = 0, 1, 2, 3
+#: The rules of each kind of cap.
+_RULES = {Cap.TIED: TIED, Cap.PRICED: PRICED, Cap.NONE: BOUNDED}
 #: Least curvature of a move, relative to the kernel's diagonal: duplicates, and a positive
 #: that is its own competitor, have none, and then the bounds decide how far the move goes.
 FLAT = 1e-12
@@ -43,12 +46,14 @@ class Dual(NamedTuple):
     quadratic_alpha: float
     linear_beta: float
     price: float
+    beta_max: float
+    quadratic_beta: float
 
     @classmethod
     def of(cls, problem: Problem) -> Dual:
         """Translate `problem`."""
         betas = problem.betas
-        rules = NORM if betas.norm_price else TIED if betas.cap is Cap.TIED else PRICED
+        rules = NORM if betas.norm_price else _RULES[betas.cap]
         return cls(
             problem.n_positives,
             rules,
@@ -57,6 +62,8 @@ class Dual(NamedTuple):
             float(problem.quadratic_alpha),
             betas.linear,
             betas.price + betas.norm_price,  # one of them at most
+            float(betas.bound),
+            float(betas.curvature),
         )
 
 
@@ -66,16 +73,19 @@ class Point(NamedTuple):
     Attributes
     ----------
     values : ndarray of float64
-        The alphas, then the betas.
+        The alphas, then the betas, of one copy of their samples.
     rows : ndarray of intp
         Row of the kernel matrix of each variable.
     scores : ndarray of float64
         Scores ``<w, phi>`` of all rows of the kernel matrix.
+    weights : ndarray of float64
+        Copies of the sample of each variable.
     """
 
     values: NDArray[np.float64]
     rows: NDArray[np.intp]
     scores: NDArray[np.float64]
+    weights: NDArray[np.float64]
 
 
 class Betas(NamedTuple):
@@ -91,7 +101,7 @@ class Betas(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def summarise(dual: Dual, values: NDArray[np.float64]) -> Betas:
+def summarise(dual: Dual, values: NDArray[np.float64], weights: NDArray[np.float64]) -> Betas:
     """Sum of the alphas, norm and three largest of the betas.
 
     Three, because a rule asks for the largest beta apart from up to two.
@@ -101,7 +111,7 @@ def summarise(dual: Dual, values: NDArray[np.float64]) -> Betas:
     norm2 = 0.0
     for v in range(dual.n_alpha, len(values)):
         value = values[v]
-        norm2 += value * value
+        norm2 += weights[v] * value * value
         if first < 0 or value > largest:
             third_largest, second_largest, largest = second_largest, largest, value
             second, first = first, v
@@ -109,7 +119,9 @@ def summarise(dual: Dual, values: NDArray[np.float64]) -> Betas:
             third_largest, second_largest, second = second_largest, value, v
         elif value > third_largest:
             third_largest = value
-    total = values[: dual.n_alpha].sum()
+    total = 0.0
+    for v in range(dual.n_alpha):
+        total += weights[v] * values[v]
     return Betas(total, norm2, first, second, largest, second_largest, third_largest)
 
 
@@ -128,7 +140,7 @@ def up_rate(dual: Dual, v: int, value: float, score: float) -> float:
     """Rate of the dual as ``w`` moves by ``phi_v``: an alpha rises, or a beta falls."""
     if v < dual.n_alpha:
         return 1.0 - score - dual.quadratic_alpha * value
-    return -dual.linear_beta - score
+    return -dual.linear_beta - score + dual.quadratic_beta * value
 
 
 @njit(cache=True, nogil=True)
@@ -139,6 +151,8 @@ def pair_step(
     partner: int,
     value_k: float,
     value_partner: float,
+    weight_k: float,
+    weight_partner: float,
     slope: float,
     distance2: float,
 ) -> tuple[float, float]:
@@ -149,31 +163,33 @@ def pair_step(
     """
     if k >= dual.n_alpha and partner < dual.n_alpha:
         k, partner, value_k, value_partner = partner, k, value_partner, value_k
+        weight_k, weight_partner = weight_partner, weight_k
         slope = -slope
+    x, y, v, u = value_k, value_partner, weight_k, weight_partner
     if partner < dual.n_alpha:
-        curvature = distance2 + 2.0 * dual.quadratic_alpha
-        return alpha_alpha(slope, curvature, value_k, value_partner, dual.alpha_max)
+        curvature = distance2 + dual.quadratic_alpha * (1.0 / v + 1.0 / u)
+        return alpha_alpha(slope, curvature, x, y, dual.alpha_max, v, u)
     if k < dual.n_alpha:
-        curvature = distance2 + dual.quadratic_alpha
+        curvature = distance2 + dual.quadratic_alpha / v
         if dual.rules == NORM:
-            return alpha_beta_norm(
-                slope, curvature, value_k, value_partner, betas.norm2, dual.price
-            )
-        other = largest_apart_from(betas, partner, -1)
+            return alpha_beta_norm(slope, curvature, x, y, betas.norm2, dual.price, v, u)
+        if dual.rules == BOUNDED:
+            curvature += dual.quadratic_beta / u
+            return alpha_beta(slope, curvature, x, y, dual.alpha_max, dual.beta_max, v, u)
+        other, most = largest_apart_from(betas, partner, -1), dual.alpha_max
         if dual.rules == PRICED:
-            return alpha_beta_priced(
-                slope, curvature, value_k, value_partner, dual.alpha_max, other, dual.price
-            )
-        return alpha_beta_tied(
-            slope, curvature, value_k, value_partner, dual.alpha_max, other, betas.total, dual.K
-        )
+            return alpha_beta_priced(slope, curvature, x, y, most, other, dual.price, v, u)
+        return alpha_beta_tied(slope, curvature, x, y, most, other, betas.total, dual.K, v, u)
     slope = -slope
+    if dual.rules == BOUNDED:  # as two alphas
+        curvature = distance2 + dual.quadratic_beta * (1.0 / v + 1.0 / u)
+        return alpha_alpha(slope, curvature, x, y, dual.beta_max, v, u)
     if dual.rules == NORM:
-        return beta_beta_norm(slope, distance2, value_k, value_partner, betas.norm2, dual.price)
+        return beta_beta_norm(slope, distance2, x, y, betas.norm2, dual.price, v, u)
     if dual.rules == PRICED:
         other = largest_apart_from(betas, k, partner)
-        return beta_beta_priced(slope, distance2, value_k, value_partner, other, dual.price)
-    return beta_beta_tied(slope, distance2, value_k, value_partner, betas.total / dual.K)
+        return beta_beta_priced(slope, distance2, x, y, other, dual.price, v, u)
+    return beta_beta_tied(slope, distance2, x, y, betas.total / dual.K, v, u)
 
 
 @njit(cache=True, nogil=True)
@@ -189,8 +205,8 @@ def best_partner(
     `column` is the column of the kernel matrix that belongs to `k`.  The partner is -1
     where no step gains anything.
     """
-    values, rows, scores = point
-    betas = summarise(dual, values)
+    values, rows, scores, weights = point
+    betas = summarise(dual, values, weights)
     value_k, size_k = values[k], diagonal[rows[k]]
     rate_k = up_rate(dual, k, value_k, scores[rows[k]])
     best, best_step, best_gain = -1, 0.0, 0.0
@@ -201,7 +217,9 @@ def best_partner(
         size = size_k + diagonal[row]
         distance2 = max(size - 2.0 * column[row], FLAT * size, 1e-300)
         slope = rate_k - up_rate(dual, v, values[v], scores[row])
-        step, gain = pair_step(dual, betas, k, v, value_k, values[v], slope, distance2)
+        step, gain = pair_step(
+            dual, betas, k, v, value_k, values[v], weights[k], weights[v], slope, distance2
+        )
         if gain > best_gain:
             best, best_step, best_gain = v, step, gain
     return best, best_step, best_gain
@@ -219,8 +237,9 @@ def move(
 ) -> None:
     """Make the step of the pair `k`, `partner`, in place."""
     same_kind = (k < dual.n_alpha) == (partner < dual.n_alpha)
-    _shift(dual, point.values, k, step)
-    _shift(dual, point.values, partner, -step if same_kind else step)
+    back = -step if same_kind else step
+    _shift(dual, point.values, k, step / point.weights[k])
+    _shift(dual, point.values, partner, back / point.weights[partner])
     change = step if k < dual.n_alpha else -step
     for i in range(len(point.scores)):
         point.scores[i] += change * (column_k[i] - column_partner[i])
@@ -230,4 +249,4 @@ def move(
 def _shift(dual: Dual, values: NDArray[np.float64], v: int, step: float) -> None:
     """Change a variable; a step that ends at a bound ends there exactly."""
     value = max(values[v] + step, 0.0)
-    values[v] = min(value, dual.alpha_max) if v < dual.n_alpha else value
+    values[v] = min(value, dual.alpha_max if v < dual.n_alpha else dual.beta_max)

@@ -219,7 +219,11 @@ class Newton:
         """Derivatives of the smooth objective at `scores`."""
         problem = self.problem
         t = problem.family.smooth_threshold(
-            problem, scores[problem.competitors], self.width, self.given_share
+            problem,
+            scores[problem.competitors],
+            problem.competitor_weights,
+            self.width,
+            self.given_share,
         )
         loss = SmoothLoss(problem.surrogate, self.loss_width, self.given_alpha)
         x = t.value - scores[problem.positives]

@@ -168,8 +168,9 @@ def _starts(
             direction = _convex_relative(problem, gram, samples, limits)
         elif number == 1:
             means = np.zeros(samples.n_samples)
-            means[problem.positives] = 1.0 / len(problem.positives)
-            means[problem.negatives] = -1.0 / len(problem.negatives)
+            for rows, sign in ((problem.positives, 1.0), (problem.negatives, -1.0)):
+                weights = problem.weights[rows]
+                means[rows] = sign * weights / np.sum(weights)
             direction = samples.combine(means)
         else:
             direction = rng.normal(size=samples.n_features)
@@ -180,11 +181,10 @@ def _convex_relative(
     problem: QuantileProblem, gram: Gram, samples: Samples, limits: Limits
 ) -> Vector:
     """About the optimum of TauFPL or TopMeanK with the same parameters."""
-    K = max(1, round(len(problem.competitors) * problem.tau))
-    family = mean_of_largest(K, is_share=True)
-    relative = Problem.of(
-        problem.positives, problem.competitors, problem.C, problem.surrogate, family
-    )
+    copies = float(np.sum(problem.weights[problem.competitors]))
+    family = mean_of_largest(max(1, min(round(copies * problem.tau), int(copies))), is_share=True)
+    rows = problem.positives, problem.competitors
+    relative = Problem.of(*rows, problem.C, problem.surrogate, family, problem.weights)
     solution = solve_convex(relative, gram, tol=1e-2, max_iter=50, max_time=limits.seconds_left)
     return samples.weights(relative, solution.alpha, solution.beta)
 

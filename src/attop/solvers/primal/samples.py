@@ -65,11 +65,8 @@ class Samples:
         return 0.5 * float(np.median(np.asarray(squares.sum(axis=1))))
 
     def weights(self, problem: Problem, alpha: Vector, beta: Vector) -> Vector:
-        """``w = sum alpha_i x_i - sum beta_j x_j``."""
-        coefficients = np.zeros(self.n_samples)
-        signed = signed_coefficients(problem, alpha, beta)
-        coefficients[: len(signed)] = signed
-        return self.combine(coefficients)
+        """``w = sum alpha_i x_i - sum beta_j x_j``, all copies counted."""
+        return self.combine(signed_coefficients(problem, alpha, beta, self.n_samples))
 
     def dense_rows(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """The rows, in float64, as an array."""

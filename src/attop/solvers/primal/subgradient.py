@@ -27,6 +27,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from attop._weights import weighted_sum
 from attop.objectives import dual_value, primal_value, relative_gap, threshold
 from attop.problem import Problem
 from attop.solvers.primal.samples import Samples
@@ -68,7 +69,8 @@ class Subgradient:
         alpha_change, beta_change = alpha - self.alpha, beta - self.beta
         gradient = self.w - self.samples.weights(self.problem, alpha, beta)
         curvature = float(gradient @ gradient)
-        curvature += self.problem.quadratic_alpha * float(alpha_change @ alpha_change)
+        squares = weighted_sum(alpha_change**2, self.problem.positive_weights)
+        curvature += self.problem.quadratic_alpha * squares
         slope = self.primal - self.dual
         if slope <= 0.0 or curvature == 0.0:
             return False
@@ -99,5 +101,7 @@ def slopes(problem: Problem, scores: Vector, t: float) -> tuple[Vector, Vector]:
     :math:`w - \sum \alpha_i x_i + \sum \beta_j x_j`.
     """
     alpha = problem.C * problem.surrogate.slope(t - scores[problem.positives])
-    weights = problem.family.weights(problem, scores[problem.competitors], t)
-    return alpha, (alpha.sum() / weights.sum()) * weights
+    competing, weights = scores[problem.competitors], problem.competitor_weights
+    slopes = problem.family.slopes(problem, competing, weights, t)
+    total = weighted_sum(alpha, problem.positive_weights)
+    return alpha, (total / weighted_sum(slopes, weights)) * slopes

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from attop import objectives
+from attop._weights import weighted, weighted_sum
 from attop.families.base import Cap
 from attop.kernels.columns import ColumnStore
 from attop.kernels.errors import Tally
 from attop.kernels.linear import LinearStore
 from attop.problem import Problem
 from attop.solvers.exact.scaling.parts import Part
-from attop.solvers.exact.subproblem.block import Block, Group, Terms
+from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
 from attop.solvers.exact.tuning import DEFAULT, Tuning
@@ -34,7 +35,9 @@ class State:
     Attributes
     ----------
     value : ndarray
-        Alphas, then betas.
+        Alphas, then betas, of one copy of each sample.
+    weight : ndarray
+        Copies of the sample of each variable.
     scores : ndarray of shape (n_samples,)
         ``s = K (alpha - beta)``.
     cap : float
@@ -42,7 +45,7 @@ class State:
     member : ndarray of bool
         Which variables are betas at the cap.
     group_column : ndarray of shape (n_samples,)
-        Sum of the kernel columns of the members.
+        Weighted sum of the kernel columns of the members.
     tally, group_tally : Tally
         What went into `scores` and `group_column`, and so how far these may be off.
     computed_before : int
@@ -52,7 +55,7 @@ class State:
     def __init__(self, problem: Problem, store: Store, tuning: Tuning = DEFAULT) -> None:
         self.problem, self.store, self.tuning = problem, store, tuning
         self.n_alphas = len(problem.positives)
-        self.rows = problem.rows
+        self.rows, self.weight = problem.rows, problem.weights
         self.is_alpha = np.arange(len(self.rows)) < self.n_alphas
         self.value = np.zeros(len(self.rows))
         self.member = np.zeros(len(self.rows), dtype=bool)
@@ -81,14 +84,15 @@ class State:
         """Go to a feasible point; scores and group are computed from the kernel columns."""
         self.alpha[:], self.beta[:] = alpha, beta
         if self.capped:
-            self.cap = float(np.sum(alpha)) / self.betas.K if self.tied else float(np.max(beta))
+            self.cap = self._total() / self.betas.K if self.tied else float(np.max(beta))
             self._find_members()
         self.scores[:] = 0.0
         if self.capped:
             members = np.flatnonzero(self.member)
+            copies = self.weight[members]
             self.group_column[:] = 0.0
-            self.store.add_product(self.rows[members], np.ones(len(members)), self.group_column)
-            self.group_tally = self._tallied(self.rows[members], np.ones(len(members)))
+            self.store.add_product(self.rows[members], copies, self.group_column)
+            self.group_tally = self._tallied(self.rows[members], copies)
             self.scores -= self.cap * self.group_column
         others = np.flatnonzero((self.value != 0.0) & ~self.member)
         weights = self._signed(self.value[others], others)
@@ -103,8 +107,13 @@ class State:
         return Tally() if errors is None else errors.of_columns(rows, weights)
 
     def _signed(self, values: NDArray[np.float64], variables) -> NDArray[np.float64]:
-        """Values of `variables` as coefficients: those of betas are turned."""
-        return np.where(self.is_alpha[variables], values, -values)
+        """Values of `variables` as coefficients: all copies, those of betas turned."""
+        copies = self.weight[variables] * values
+        return np.where(self.is_alpha[variables], copies, -copies)
+
+    def _total(self) -> float:
+        """Sum of the alphas."""
+        return weighted_sum(self.alpha, self.problem.positive_weights)
 
     def restricted(self, part: Part, store: Store) -> State:
         """The same point as one of a part that has all its variables that are not zero."""
@@ -135,15 +144,13 @@ class State:
 
     def coefficients(self) -> NDArray[np.float64]:
         """The coefficient of each sample in ``w``."""
-        coefficients = np.zeros(self.store.n_samples)
-        coefficients[self.problem.positives] = self.alpha
-        coefficients[self.problem.competitors] -= self.beta
-        return coefficients
+        n_samples = self.store.n_samples
+        return objectives.signed_coefficients(self.problem, self.alpha, self.beta, n_samples)
 
     def members(self) -> NDArray[np.float64]:
-        """1 for each sample whose beta is in the group, else 0."""
+        """The copies of each sample whose beta is in the group, else 0."""
         members = np.zeros(self.store.n_samples)
-        members[self.rows[self.member]] = 1.0
+        members[self.rows[self.member]] = self.weight[self.member]
         return members
 
     def _variables(self, part: Part) -> NDArray[np.intp]:
@@ -151,9 +158,10 @@ class State:
 
     def _find_members(self) -> None:
         close = ~self.is_alpha & (self.value >= self.cap * (1.0 - 1e-10))
-        if self.tied and close.sum() > self.betas.K:
+        if self.tied:
             candidates = np.flatnonzero(close)
-            close[candidates[self.betas.K :]] = False
+            full = np.cumsum(self.weight[candidates]) > self.betas.K * (1.0 + SAME)
+            close[candidates[full]] = False
         self.member[:] = close
         self.value[close] = self.cap
 
@@ -175,18 +183,18 @@ class State:
         """The same with the price of the norm, where there is one."""
         rates = self.rates()
         if self.betas.norm_price:
-            norm = np.linalg.norm(self.beta)
+            norm = np.sqrt(weighted_sum(self.beta**2, self.problem.competitor_weights))
             if norm > 0.0:
                 rates[self.n_alphas :] += self.betas.norm_price / norm * self.beta
         return rates
 
     def group_rate(self) -> float | None:
         """Gain rate of the whole group moving up, where its cap is priced."""
-        members = self.rows[self.member]
+        members, copies = self.rows[self.member], self.weight[self.member]
         if self.tied or len(members) == 0:
             return None
-        saved = self.betas.price - float(np.sum(self.scores[members]))
-        return saved / len(members) - self.betas.linear
+        saved = self.betas.price - float(np.dot(copies, self.scores[members]))
+        return float(saved / np.sum(copies)) - self.betas.linear
 
     def objective(self) -> tuple[float, float, float]:
         """Primal value, dual value and relative gap by the solver's own scores."""
@@ -196,14 +204,20 @@ class State:
         return primal, dual, objectives.relative_gap(primal, dual)
 
     def _w_norm2(self) -> float:
-        positive = np.dot(self.alpha, self.scores[self.problem.positives])
-        return float(positive - np.dot(self.beta, self.scores[self.problem.competitors]))
+        problem, scores = self.problem, self.scores
+        alphas = weighted(self.alpha, problem.positive_weights)
+        betas = weighted(self.beta, problem.competitor_weights)
+        positive = np.dot(alphas, scores[problem.positives])
+        return float(positive - np.dot(betas, scores[problem.competitors]))
 
     def rescale(self) -> None:
         """Go to the best multiple of the point within the bounds."""
         w_norm2 = self._w_norm2()
-        penalty = self.problem.quadratic_alpha * float(np.dot(self.alpha, self.alpha))
-        penalty += self.betas.curvature * float(np.dot(self.beta, self.beta))
+        problem = self.problem
+        penalty = problem.quadratic_alpha * weighted_sum(self.alpha**2, problem.positive_weights)
+        if self.betas.curvature:
+            squares = weighted_sum(self.beta**2, problem.competitor_weights)
+            penalty += self.betas.curvature * squares
         # What is left of the dual value without its quadratic terms grows with the multiple.
         linear = objectives.dual_value(self.problem, 0.0, self.alpha, self.beta) + 0.5 * penalty
         bend, largest = w_norm2 + penalty, float(np.max(self.alpha))
@@ -223,11 +237,12 @@ class State:
         """
         upper = np.where(self.is_alpha, self.problem.alpha_max, min(self.cap, self.betas.bound))
         for _ in range(2):
-            lacking = math.fsum(self.beta) - math.fsum(self.alpha)
+            copies = self.weight * self.value
+            lacking = math.fsum(copies[self.n_alphas :]) - math.fsum(copies[: self.n_alphas])
             if lacking == 0.0:
                 return
-            after = self.value + np.where(self.is_alpha, lacking, -lacking)
-            fits = (self.value >= 2.0 * abs(lacking)) & (after <= upper)
+            after = self.value + np.where(self.is_alpha, lacking, -lacking) / self.weight
+            fits = (copies >= 2.0 * abs(lacking)) & (after <= upper)
             # Where all are at their bounds, one is moved beyond, by next to nothing.
             candidates = np.flatnonzero(fits) if fits.any() else [int(np.argmax(self.value))]
             smallest = candidates[int(np.argmin(self.value[candidates]))]
@@ -236,13 +251,11 @@ class State:
 
     def terms(self, n_alphas: int) -> Terms:
         """The numbers of the subproblem."""
-        problem, total = self.problem, float(np.sum(self.alpha))
+        problem, total = self.problem, self._total()
         return Terms(
             n_alphas=n_alphas,
             alpha_max=problem.alpha_max,
-            alpha_curvature=problem.quadratic_alpha,
             beta_max=self.betas.bound,
-            beta_curvature=self.betas.curvature,
             price=self.betas.price + self.betas.norm_price,  # one of them at most
             K=self.betas.K,
             least_curvature=max(1e-12 * self.store.largest, 1e-300),
@@ -256,6 +269,8 @@ class State:
         """
         self.store.fetch(self.rows[chosen])
         block = self._block(chosen, self.store.submatrix(self.rows[chosen]))
+        every = np.arange(len(chosen))
+        block.kernel[every, every] += self._penalty(chosen)
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
         norm2 = self._norm2_outside(chosen)
         group, *effort = solve_subproblem(
@@ -271,11 +286,11 @@ class State:
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
         outside = self.member.copy()
         outside[chosen] = False
-        rows = self.rows[outside]
         kernels = Kernels(
             matrix=None,
             features=self.store.features(self.rows[chosen]),
-            outside=self.store.combination(rows, np.ones(len(rows))),
+            penalty=self._penalty(chosen),
+            outside=self.store.combination(self.rows[outside], self.weight[outside]),
         )
         norm2 = self._norm2_outside(chosen)
         group = interior_point(
@@ -288,39 +303,48 @@ class State:
         """``|beta|^2`` of the betas that are not among `chosen`."""
         if not self.betas.norm_price:
             return 0.0  # not asked for
-        squares = self.beta**2
+        squares = self.problem.competitor_weights * self.beta**2
         squares[chosen[chosen >= self.n_alphas] - self.n_alphas] = 0.0
         return float(np.sum(squares))
 
     def _block(self, chosen: NDArray[np.intp], kernel: NDArray[np.float64]) -> Block:
         """The variables `chosen` as the subproblem sees them."""
         rows, value, member = self.rows[chosen], self.value[chosen], self.member[chosen]
-        is_alpha = self.is_alpha[chosen]
+        is_alpha, weight = self.is_alpha[chosen], self.weight[chosen]
         room = min(self.cap, self.betas.bound) - value
         below = np.where(is_alpha, value, np.where(member, 0.0, room))
         return Block(
             kernel=kernel,
-            diagonal=self.store.diagonal(rows),
+            diagonal=self.store.diagonal(rows) + self._penalty(chosen),
+            weight=weight,
             value=value,
             rate=self.rates(chosen),
-            rise=np.where(is_alpha, self.problem.alpha_max - value, value),
-            fall=below,
+            rise=weight * np.where(is_alpha, self.problem.alpha_max - value, value),
+            fall=weight * below,
             member=member,
             group_column=self.group_column[rows],
             gain=np.zeros(len(chosen)),
         )
 
+    def _penalty(self, chosen: NDArray[np.intp]) -> NDArray[np.float64]:
+        """What the penalties add to the curvature of variables moving."""
+        curvature = np.where(
+            self.is_alpha[chosen], self.problem.quadratic_alpha, self.betas.curvature
+        )
+        return curvature / self.weight[chosen]
+
     def _group(self, chosen: NDArray[np.intp]) -> Group:
         """The group as the subproblem on `chosen` sees it."""
         if not self.capped:
-            return Group(np.inf, 0, 0.0, 0.0, 0.0)
-        members = self.rows[self.member]
+            return Group(np.inf, 0, 0.0, 0.0, 0.0, 0.0)
+        members, copies = self.rows[self.member], self.weight[self.member]
         outside = ~self.is_alpha & ~self.member
         outside[chosen] = False
-        score = float(np.sum(self.scores[members])) + self.betas.linear * len(members)
+        size = float(np.sum(copies))
+        score = float(np.dot(copies, self.scores[members])) + self.betas.linear * size
         floor = float(np.max(self.value, where=outside, initial=0.0))
-        square = float(np.sum(self.group_column[members]))
-        return Group(float(self.cap), len(members), square, score, floor)
+        square = float(np.dot(copies, self.group_column[members]))
+        return Group(float(self.cap), len(members), size, square, score, floor)
 
     def _move(self, chosen: NDArray[np.intp], value, member, cap: float) -> None:
         """Go to other values of the variables `chosen`, with scores and group.
@@ -331,14 +355,15 @@ class State:
         rise = cap - self.cap if self.capped else 0.0
         value = np.where(member, cap, value)
         weights = self._signed(value - self.value[chosen], chosen)
+        copies = self.weight[chosen]
         if rise:
             # All members move with the cap by the group's column.
-            weights[was_member] += rise
+            weights[was_member] += rise * copies[was_member]
             for part in gen_batches(len(self.scores), _PIECE):
                 self.scores[part] -= rise * self.group_column[part]
             self.tally += self.group_tally * rise
         self.value[chosen], self.member[chosen], self.cap = value, member, cap
-        change = member.astype(np.float64) - was_member
+        change = copies * (member.astype(np.float64) - was_member)
         linear = isinstance(self.store, LinearStore)
         if self.capped:
             self.value[self.member] = cap

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attop._weights import weighted
 from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.tuning import Tuning
 
@@ -141,8 +142,9 @@ def _kinds(state: State) -> tuple[Kind, Kind]:
         level = _level([alphas, betas], free)
         return alphas._replace(level=level), betas._replace(level=level)
     # A free alpha has the score 1 + t, and the betas say what t is: the mean of their scores.
-    total = float(np.sum(state.beta))
-    threshold = float(np.dot(state.beta, -beta_rates)) / total if total > 0.0 else 0.0
+    copies = weighted(state.beta, state.problem.competitor_weights)
+    total = float(np.sum(copies))
+    threshold = float(np.dot(copies, -beta_rates)) / total if total > 0.0 else 0.0
     return alphas._replace(level=-threshold), betas._replace(level=_level([betas], beta_free))
 
 

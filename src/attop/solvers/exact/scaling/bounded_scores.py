@@ -365,7 +365,8 @@ class Borders(NamedTuple):
     def of(cls, problem: Problem, scores: NDArray[np.float64]) -> Borders:
         """The borders at the given scores."""
         t = objectives.threshold(problem, scores)
-        return cls(problem.family.level(problem, scores[problem.competitors], t), 1.0 + t)
+        competing, weights = scores[problem.competitors], problem.competitor_weights
+        return cls(problem.family.level(problem, competing, weights, t), 1.0 + t)
 
     def distance(self, kinds, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """How far samples are from where they matter; negative where they do.

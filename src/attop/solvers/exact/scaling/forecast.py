@@ -74,7 +74,8 @@ class Forecast:
         t = objectives.threshold(problem, scores)
         room = scores[problem.positives] - t <= 1.0
         competing = scores[problem.competitors]
-        above = competing >= problem.family.level(problem, competing, t)
+        weights = problem.competitor_weights
+        above = competing >= problem.family.level(problem, competing, weights, t)
         idle = np.count_nonzero(room & (state.alpha == 0.0))
         return int(idle + np.count_nonzero(above & (state.beta == 0.0)))
 

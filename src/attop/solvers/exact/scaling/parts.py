@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from attop import objectives
 from attop._selection import largest_of
+from attop._weights import of_rows
 from attop.problem import Problem
 from attop.solvers.exact.tuning import Tuning
 
@@ -41,7 +42,6 @@ class Part(NamedTuple):
 def subsample(problem: Problem, random_state, tuning: Tuning) -> Part:
     """Draw a share of the positives and of the other samples."""
     rng = check_random_state(random_state)
-    m = len(problem.competitors)
     n_rows = 1 + int(np.max(problem.rows))
     drawn, positive = np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool)
     positive[problem.positives] = True
@@ -51,11 +51,12 @@ def subsample(problem: Problem, random_state, tuning: Tuning) -> Part:
     rows = np.flatnonzero(drawn)
     alphas = np.flatnonzero(drawn[problem.positives])
     betas = np.flatnonzero(drawn[problem.competitors])
-    smaller = _on_rows(problem, rows, alphas, betas)._replace(
-        C=problem.C * problem.n_positives / len(alphas),
-        family=problem.family.subsampled(len(betas) / m, len(betas)),
-    )
-    return Part(smaller, rows, alphas, betas)
+    smaller = _on_rows(problem, rows, alphas, betas)
+    copies = float(np.sum(smaller.competitor_weights))
+    share = copies / float(np.sum(problem.competitor_weights))
+    loss = float(np.sum(problem.positive_weights) / np.sum(smaller.positive_weights))
+    family = problem.family.subsampled(share, copies)
+    return Part(smaller._replace(C=problem.C * loss, family=family), rows, alphas, betas)
 
 
 def active(
@@ -75,7 +76,7 @@ def active(
     t = objectives.threshold(problem, scores)
     room = 1.0 + (t if expected is None else expected) - scores[problem.positives]
     height = scores[problem.competitors]
-    height -= problem.family.level(problem, height, t)
+    height -= problem.family.level(problem, height, problem.competitor_weights, t)
     alphas_wanted, betas_wanted = (alpha > 0.0) | (room >= 0.0), (beta > 0.0) | (height >= 0.0)
     if previous is not None:
         missing = alphas_wanted.sum() - alphas_wanted[previous.alphas].sum()
@@ -99,5 +100,7 @@ def _on_rows(problem: Problem, rows, alphas, betas) -> Problem:
     """The problem on some of its variables, their samples counted within `rows`."""
     variables = np.concatenate([alphas, problem.n_positives + betas])
     return problem._replace(
-        rows=np.searchsorted(rows, problem.rows[variables]), n_positives=len(alphas)
+        rows=np.searchsorted(rows, problem.rows[variables]),
+        n_positives=len(alphas),
+        weights=of_rows(problem.weights, variables),
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from attop import objectives
+from attop._weights import of_rows, weighted_sum
 from attop.families.base import Cap
 from attop.problem import Problem
 from attop.solvers.exact.outer.state import State
@@ -45,9 +46,14 @@ def small(problem: Problem, random_state, tuning: Tuning = DEFAULT) -> Point:
     order = rng.permutation(m)
     clash = np.isin(problem.competitors[order], problem.positives[some])
     order = order[np.argsort(clash, kind="stable")]
-    others = order[: min(m, max(least, few))]
-    beta[others] = np.sum(alpha) / len(others)
-    return alpha, beta
+    weights = problem.competitor_weights
+    so_far = np.cumsum(weights[order])
+    others = order[: 1 + int(np.searchsorted(so_far, max(least, few)))]
+    total = weighted_sum(alpha, problem.positive_weights)
+    beta[others] = total / float(np.sum(weights[others]))
+    return (
+        _made_feasible(problem, alpha, beta) if np.isfinite(problem.betas.bound) else (alpha, beta)
+    )
 
 
 def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> Point:
@@ -59,29 +65,33 @@ def _made_feasible(problem: Problem, alpha, beta) -> Point:
     """The same in place."""
     np.clip(alpha, 0.0, problem.alpha_max, out=alpha)
     np.maximum(beta, 0.0, out=beta)
-    total, other = float(np.sum(alpha)), float(np.sum(beta))
+    weights = problem.competitor_weights
+    total = weighted_sum(alpha, problem.positive_weights)
+    other = weighted_sum(beta, weights)
     if not (total > 0.0 and other > 0.0 and np.isfinite(total) and np.isfinite(other)):
         return small(problem, 0)
     beta /= other
     terms = problem.betas
     if terms.cap is Cap.TIED:
-        beta = _share_under_cap(beta, 1.0 / terms.K)
+        beta = _share_under_cap(beta, 1.0 / terms.K, weights)
     elif np.isfinite(terms.bound):
         # Where the bounds leave no room for the sum of the alphas, these come down.
-        room = 0.5 * len(beta) * terms.bound
+        room = 0.5 * float(np.sum(weights)) * terms.bound
         if total > room:
             alpha *= room / total
             total = room
-        beta = _share_under_cap(beta, terms.bound / total)
+        beta = _share_under_cap(beta, terms.bound / total, weights)
     beta *= total
     return alpha, beta
 
 
-def _share_under_cap(shares: NDArray[np.float64], cap: float) -> NDArray[np.float64]:
+def _share_under_cap(
+    shares: NDArray[np.float64], cap: float, weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Shares that sum to one, none above `cap`, in place: the excess goes to the others."""
     np.minimum(shares, cap, out=shares)
     for _ in range(len(shares)):
-        lacking = 1.0 - float(np.sum(shares))
+        lacking = 1.0 - weighted_sum(shares, weights)
         if lacking <= 1e-15:
             break
         open_ = (shares < cap) & (shares > 0.0)
@@ -90,7 +100,7 @@ def _share_under_cap(shares: NDArray[np.float64], cap: float) -> NDArray[np.floa
         if not open_.any():
             break
         room = cap - shares[open_]
-        shares[open_] += room * min(1.0, lacking / float(np.sum(room)))
+        shares[open_] += room * min(1.0, lacking / weighted_sum(room, of_rows(weights, open_)))
     return shares
 
 
@@ -137,9 +147,11 @@ def embedded(part: Part, solved: State, problem: Problem, random_state) -> Point
     alpha[part.alphas] = np.minimum(solved.alpha, problem.alpha_max)
     weights[part.betas] = solved.beta / np.max(solved.beta)
     if problem.betas.cap is Cap.TIED:
-        lacking = int(np.ceil(problem.betas.K - np.sum(weights)))
+        copies = problem.competitor_weights
+        lacking = problem.betas.K - weighted_sum(weights, copies)
         others = check_random_state(random_state).permutation(np.flatnonzero(weights == 0.0))
-        weights[others[: max(lacking, 0)]] = 1.0
+        so_far = np.cumsum(copies[others])
+        weights[others[: int(np.searchsorted(so_far, lacking)) + (lacking > 0.0)]] = 1.0
     return _made_feasible(problem, alpha, weights)
 
 
@@ -155,8 +167,8 @@ def _beta_weights(part, solved, problem, scores) -> NDArray[np.float64]:
     """Betas in units of the cap: known ones keep theirs, others join by their score."""
     family, competing = problem.family, scores[problem.competitors]
     t = objectives.threshold(problem, scores)
-    if problem.betas.norm_price:  # without a cap, and all of one size
-        return family.weights(problem, competing, t)
+    if problem.betas.norm_price or problem.betas.curvature:  # no cap that they could share
+        return family.slopes(problem, competing, problem.competitor_weights, t)
     cap = solved.cap if solved.capped else float(np.max(solved.beta))
     known, new = solved.beta / cap, np.ones(len(competing), dtype=bool)
     new[part.betas] = False

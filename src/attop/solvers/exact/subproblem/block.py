@@ -4,8 +4,12 @@ Everything is written for moves *up*, ``w += delta * phi``: an alpha grows or a 
 shrinks.  ``rate`` is the gain rate of an up move, so that the pair (up a, down b) gains at
 rate ``rate[a] - rate[b]`` with curvature ``|phi_a - phi_b|^2``.
 
+Values are those of one copy of a sample, and so are bounds and the cap.  Moves are changes of
+``w``: one by ``delta`` changes the value of a sample with the weight ``v`` by ``delta / v``, and
+its rooms are counted in the same way.
+
 All betas at the cap ``u`` form the group, which moves as one.  Most of its members may lie
-outside the block: what the moves need of them is the sum of their kernel columns.
+outside the block: what the moves need of them is the weighted sum of their kernel columns.
 
 The loops are written so that they vectorise: they run over slices from zero (an index that
 could be negative would prevent it), bounds are kept as room to rise and room to fall (zero
@@ -27,6 +31,8 @@ from numpy.typing import NDArray
 
 #: Betas this close to the cap, relative to it, belong to the group.
 AT_CAP = 1e-10
+#: Sums of weights that differ by less, relative to them, are the same.
+SAME = 1e-12
 
 # Compilers vectorise the maximum of integers, but not that of floats, whose bits are ordered alike.
 _LEAST, _MOST = np.int64(-(2**63)), np.int64(2**63 - 1)
@@ -41,18 +47,20 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    kernel : (b, b) kernel matrix of the variables' samples.
+    kernel : (b, b) kernel matrix of the variables' samples; on its diagonal also the penalties.
     diagonal : (b,) its diagonal.
+    weight : (b,) copies of the variables' samples.
     value : (b,) alphas and betas; for a member of the group the cap counts instead.
     rate : (b,) gain rate of an up move.
     rise, fall : (b,) how far a variable can move up and down on its own.
     member : (b,) which betas are in the group.
-    group_column : (b,) sum of the kernel columns of all members, inside and outside.
+    group_column : (b,) weighted sum of the kernel columns of all members, inside and outside.
     gain : (b,) scratch.
     """
 
     kernel: NDArray[np.float64]
     diagonal: NDArray[np.float64]
+    weight: NDArray[np.float64]
     value: NDArray[np.float64]
     rate: NDArray[np.float64]
     rise: NDArray[np.float64]
@@ -68,14 +76,16 @@ class Group(NamedTuple):
     Attributes
     ----------
     cap : the cap ``u`` (infinite: there is none).
-    size : number of members.
-    square : ``|sum of phi over the members|^2``.
+    members : number of members.
+    size : number of their copies.
+    square : ``|sum of phi over the members|^2``, all copies counted, here as in what follows.
     score : minus the sum of the members' rates.
     floor : largest beta outside the block and outside the group.
     """
 
     cap: float
-    size: int
+    members: int
+    size: float
     square: float
     score: float
     floor: float
@@ -88,7 +98,6 @@ class Terms(NamedTuple):
     ----------
     n_alphas : number of alphas in the block.
     alpha_max, beta_max : upper bounds.
-    alpha_curvature, beta_curvature : second derivatives of the penalties.
     price : price of the cap, or of the norm of the betas.
     K : number of top scores (tied cap; 0 otherwise).
     least_curvature : curvatures are raised to this.
@@ -97,9 +106,7 @@ class Terms(NamedTuple):
 
     n_alphas: int
     alpha_max: float
-    alpha_curvature: float
     beta_max: float
-    beta_curvature: float
     price: float
     K: int
     least_curvature: float
@@ -109,7 +116,7 @@ class Terms(NamedTuple):
 @njit(cache=True, nogil=True, error_model="numpy")
 def plain(group):
     """The group as a tuple that can be returned to Python."""
-    return group.cap, group.size, group.square, group.score, group.floor
+    return group.cap, group.members, group.size, group.square, group.score, group.floor
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -160,14 +167,11 @@ def largest_gain(gain, first, last):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def best_pair(block, a, sign, first, last, penalty, least_curvature):
-    """Largest gain of `a` moving up (sign 1) or down (-1) against one of ``first:last``; which.
-
-    `penalty` is what the penalties add to the curvature of these pairs.
-    """
+def best_pair(block, a, sign, first, last, least_curvature):
+    """Largest gain of `a` moving up (sign 1) or down (-1) against one of ``first:last``; which."""
     room = block.rise[a] if sign > 0 else block.fall[a]
     rooms = block.fall[first:last] if sign > 0 else block.rise[first:last]
-    rate_a, base = sign * block.rate[a], block.diagonal[a] + penalty
+    rate_a, base = sign * block.rate[a], block.diagonal[a]
     row, rate = block.kernel[a, first:last], block.rate[first:last]
     diagonal, gain = block.diagonal[first:last], block.gain[first:last]
     for v in range(gain.size):
@@ -180,18 +184,10 @@ def best_pair(block, a, sign, first, last, penalty, least_curvature):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def penalty_of(v, terms):
-    """What the penalties add to a curvature for the variable `v`."""
-    return terms.alpha_curvature if v < terms.n_alphas else terms.beta_curvature
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def pair_step(block, up, down, terms):
     """The best step of the pair (up, down)."""
     curvature = block.diagonal[up] + block.diagonal[down] - 2.0 * block.kernel[up, down]
-    curvature = max(
-        curvature + penalty_of(up, terms) + penalty_of(down, terms), terms.least_curvature
-    )
+    curvature = max(curvature, terms.least_curvature)
     slope = max(block.rate[up] - block.rate[down], 0.0)
     return min(slope / curvature, min(block.rise[up], block.fall[down]))
 
@@ -206,37 +202,35 @@ def _subtract(rate, step, column):
 def shift(block, group, v, step, terms):
     """Move variable `v` up by `step` (down if negative): rates, rooms and group follow."""
     _subtract(block.rate, step, block.kernel[v])
-    least = terms.least_value
+    least, weight = terms.least_value, block.weight[v]
     if v < terms.n_alphas:
-        block.rate[v] -= step * terms.alpha_curvature
-        value = block.value[v] + step
+        value = block.value[v] + step / weight
         if value <= least:
             value = 0.0
         elif terms.alpha_max - value <= least:
             value = terms.alpha_max
-        block.rise[v], block.fall[v] = terms.alpha_max - value, value
+        block.rise[v], block.fall[v] = weight * (terms.alpha_max - value), weight * value
     else:
-        block.rate[v] -= step * terms.beta_curvature
         top = min(group.cap, terms.beta_max)
-        value = block.value[v] - step
+        value = block.value[v] - step / weight
         if value <= least:
             value = 0.0
         elif terms.beta_max - value <= least:
             value = terms.beta_max
-        block.rise[v], block.fall[v] = value, max(top - value, 0.0)
+        block.rise[v], block.fall[v] = weight * value, weight * max(top - value, 0.0)
     block.value[v] = value
     score = group.score + step * block.group_column[v]
-    return Group(group.cap, group.size, group.square, score, group.floor)
+    return Group(group.cap, group.members, group.size, group.square, score, group.floor)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _follow_cap(block, cap, first):
     """The rooms of the betas, which start with `first`, under a new cap."""
-    rise, fall = block.rise[first:], block.fall[first:]
+    rise, fall, weight = block.rise[first:], block.fall[first:], block.weight[first:]
     value, member = block.value[first:], block.member[first:]
     for v in range(rise.size):
-        rise[v] = cap if member[v] else rise[v]
-        fall[v] = fall[v] if member[v] else max(cap - value[v], 0.0)
+        rise[v] = weight[v] * cap if member[v] else rise[v]
+        fall[v] = fall[v] if member[v] else weight[v] * max(cap - value[v], 0.0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -246,40 +240,48 @@ def shift_group(block, group, rise, terms):
     cap = group.cap + rise
     _follow_cap(block, cap, terms.n_alphas)
     score = group.score - rise * group.square
-    return Group(cap, group.size, group.square, score, group.floor)
+    return Group(cap, group.members, group.size, group.square, score, group.floor)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def join(block, group, v):
     """Make the beta `v` a member of the group."""
-    square = group.square + 2.0 * block.group_column[v] + block.diagonal[v]
-    _subtract(block.group_column, -1.0, block.kernel[v])
+    weight = block.weight[v]
+    square = group.square + weight * (2.0 * block.group_column[v] + weight * block.diagonal[v])
+    _subtract(block.group_column, -weight, block.kernel[v])
     block.member[v] = True
-    block.value[v] = block.rise[v] = group.cap
-    block.fall[v] = 0.0
-    return Group(group.cap, group.size + 1, square, group.score - block.rate[v], group.floor)
+    block.value[v] = group.cap
+    block.rise[v], block.fall[v] = weight * group.cap, 0.0
+    score = group.score - weight * block.rate[v]
+    return Group(group.cap, group.members + 1, group.size + weight, square, score, group.floor)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def leave(block, group, v):
     """Take the beta `v` out of the group; its value stays at the cap."""
-    _subtract(block.group_column, 1.0, block.kernel[v])
-    square = group.square - 2.0 * block.group_column[v] - block.diagonal[v]
+    weight = block.weight[v]
+    _subtract(block.group_column, weight, block.kernel[v])
+    square = group.square - weight * (2.0 * block.group_column[v] + weight * block.diagonal[v])
     block.member[v] = False
-    block.value[v] = block.rise[v] = group.cap
-    block.fall[v] = 0.0
-    return Group(group.cap, group.size - 1, square, group.score + block.rate[v], group.floor)
+    block.value[v] = group.cap
+    block.rise[v], block.fall[v] = weight * group.cap, 0.0
+    score = group.score + weight * block.rate[v]
+    return Group(group.cap, group.members - 1, group.size - weight, square, score, group.floor)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def join_at_cap(block, group, first, limit):
-    """Take into the group every beta from `first` on that has come to the cap."""
+    """Take into the group every beta from `first` on that has come to the cap.
+
+    The group has at most `limit` copies.
+    """
     border = group.cap * (1.0 - AT_CAP)
     if largest_outside(block, 0.0, first) < border:
         return group
     for v in range(first, block.value.size):
-        if not block.member[v] and group.size < limit and block.value[v] >= border:
-            group = join(block, group, v)
+        if not block.member[v] and block.value[v] >= border:
+            if group.size + block.weight[v] <= limit * (1.0 + SAME):
+                group = join(block, group, v)
     return group
 
 

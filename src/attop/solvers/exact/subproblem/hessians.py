@@ -108,21 +108,21 @@ class LowRankHessian:
 
     Parameters
     ----------
-    signs, features : ndarray of shape (n_variables,), ndarray or CSR of shape (n_variables, rank)
-        ``F`` is the features times the signs.
+    signed, features : ndarray of shape (n_variables,), ndarray or CSR of shape (n_variables, rank)
+        ``F`` is the features times the signed weights.
     of_cap : ndarray of shape (rank,) or None
         The last row of ``F`` where there is a cap, the last variable then.
     curvature : ndarray
         The diagonal, that of the cap included.
     """
 
-    def __init__(self, signs: Array, features: Any, of_cap: Array | None, curvature) -> None:
-        self.signs, self.features, self.of_cap = signs, features, of_cap
+    def __init__(self, signed: Array, features: Any, of_cap: Array | None, curvature) -> None:
+        self.signed, self.features, self.of_cap = signed, features, of_cap
         self.curvature = curvature
 
     def times(self, x: Array) -> Array:
         """``H x``."""
-        n = len(self.signs)
+        n = len(self.signed)
         inner = self._down(x[:n])
         if self.of_cap is None:
             return self._up(inner) + self.curvature * x
@@ -131,26 +131,26 @@ class LowRankHessian:
 
     def _down(self, x: Array) -> Array:
         """``F' x`` without the cap."""
-        return ((self.signs * x.T) @ self.features).T
+        return ((self.signed * x.T) @ self.features).T
 
     def _up(self, inner: Array) -> Array:
         """``F inner`` without the cap."""
-        return (self.signs * (self.features @ inner).T).T
+        return (self.signed * (self.features @ inner).T).T
 
     def _inner(self, diagonal: Array) -> Array:
         """``I + F' diag^-1 F``, in pieces that stay in the cache while they are divided."""
-        inner = np.eye(self.features.shape[1])
+        inner, per_row = np.eye(self.features.shape[1]), self.signed**2 / diagonal
         for rows in gen_batches(len(diagonal), _ROWS):
             part = self.features[rows]
             if sp.issparse(part):
-                inner += (part.T @ part.multiply(1.0 / diagonal[rows, None])).toarray()
+                inner += (part.T @ part.multiply(per_row[rows, None])).toarray()
             else:
-                inner += part.T @ (part / diagonal[rows, None])
+                inner += part.T @ (part * per_row[rows, None])
         return inner
 
     def solver(self, added: Additions) -> Solve:
         """Eliminate the variables by their diagonal; a system of the order of the rank is left."""
-        n = len(self.signs)
+        n = len(self.signed)
         diagonal = (self.curvature + added.own)[:n]
         alone = diagonal[added.betas]
         if self.of_cap is not None:

@@ -11,7 +11,8 @@ members outside the block that move with it::
 
     min  x'Hx/2 - g'x     subject to  Ax = b,  0 <= x,  alpha <= C,  beta <= u,  floor <= u
 
-(for the norm-priced dual the objective has the norm of the betas besides).
+(for the norm-priced dual the objective has the norm of the betas besides).  Values are those of one
+copy of a sample: with the signed weights ``v``, ``H`` is the kernel matrix times ``v v'``.
 """
 
 from __future__ import annotations
@@ -48,19 +49,23 @@ class Kernels(NamedTuple):
 
     Attributes
     ----------
-    matrix : the kernel matrix, or None where `features` say it.
+    matrix : the kernel matrix with the penalties on its diagonal, or None where `features` say it.
     features : the samples themselves, where the kernel is linear and they are short.
-    outside : the sum of the samples of the group outside the block, with `features`.
+    penalty : the penalties, with `features`.
+    outside : the weighted sum of the samples of the group outside the block, with `features`.
     """
 
     matrix: Array | None
     features: Any = None
+    penalty: Array | None = None
     outside: Array | None = None
 
     def times(self, v: Array) -> Array:
-        """Kernel matrix times a vector."""
+        """Kernel matrix, with penalties, times a vector."""
         if self.features is not None:
-            return self.features @ (v @ self.features)
+            assert self.penalty is not None
+            product: Array = self.features @ (v @ self.features) + self.penalty * v
+            return product
         assert self.matrix is not None
         return self.matrix @ v
 
@@ -70,7 +75,8 @@ class Quadratic:
     """The subproblem in the form above; ``x`` holds the block's values, then the cap if any.
 
     `lower` and `upper` bound ``x`` (upper may be infinite); `betas` are the positions that
-    the cap bounds too, and `norm_price`, `norm_outside` belong to the norm of the betas.
+    the cap bounds too, `weights` their copies, and `norm_price`, `norm_outside` belong to the
+    norm of the betas.
     """
 
     hessian: Hessian
@@ -80,6 +86,7 @@ class Quadratic:
     lower: Array
     upper: Array
     betas: NDArray[np.intp]
+    weights: Array
     capped: bool
     norm_price: float
     norm_outside: float
@@ -89,7 +96,7 @@ class Quadratic:
         """Gradient of the objective to be minimised."""
         slope = self.hessian.times(x - self.center) - self.gradient
         if self.norm_price:
-            slope[self.betas] += self.norm_price * x[self.betas] / self._norm(x)
+            slope[self.betas] += self.norm_price * self.weights * x[self.betas] / self._norm(x)
         return slope
 
     def newton_solver(self, x: Array, own: Array, below: Array) -> Solve:
@@ -98,8 +105,8 @@ class Quadratic:
             return self.hessian.solver(Additions(own, self.betas, below, 0.0, below))
         norm = self._norm(x)
         own = own.copy()
-        own[self.betas] += self.norm_price / norm
-        pull, direction = self.norm_price / norm / norm / norm, x[self.betas]
+        own[self.betas] += self.norm_price * self.weights / norm
+        pull, direction = self.norm_price / norm / norm / norm, self.weights * x[self.betas]
         return self.hessian.solver(Additions(own, self.betas, below, pull, direction))
 
     def value(self, x: Array) -> float:
@@ -111,7 +118,8 @@ class Quadratic:
         return value
 
     def _norm(self, x: Array) -> float:
-        return float(np.sqrt(self.norm_outside + np.sum(x[self.betas] ** 2)) + 1e-300)
+        square = float(np.dot(self.weights, x[self.betas] ** 2))
+        return float(np.sqrt(self.norm_outside + square) + 1e-300)
 
 
 def interior_point(
@@ -139,7 +147,7 @@ def interior_point(
     x, held = solved
     # Where the equations cannot be restored once all bounds are met, a point inside them will do.
     for bounds, near in ((held, ROUND), (np.zeros_like(held), 0.0)):
-        point = _rounded(problem, x, bounds, near, terms)
+        point = _rounded(problem, x, bounds, near, block.weight, terms)
         if point is not None and problem.value(point) < 0.0:
             return _accept(block, kernels, outside, terms, point, group)
     return None
@@ -147,39 +155,41 @@ def interior_point(
 
 def _outside(block: Block, kernels: Kernels, group: Group) -> tuple[Group, Array]:
     """The group without its members inside the block, and the sum of its columns."""
-    inside = block.member
-    column = block.group_column - kernels.times(inside.astype(np.float64))
-    square = group.square - float(np.sum(column[inside] + block.group_column[inside]))
-    score = group.score + float(np.sum(block.rate[inside]))
-    size = group.size - int(np.count_nonzero(inside))
-    return Group(group.cap, size, max(square, 0.0), score, group.floor), column
+    inside = np.where(block.member, block.weight, 0.0)
+    column = block.group_column - kernels.times(inside)
+    square = group.square - float(np.dot(inside, column + block.group_column))
+    score = group.score + float(np.dot(inside, block.rate))
+    count = group.members - int(np.count_nonzero(inside))
+    size = group.size - float(np.sum(inside)) if count else 0.0
+    return Group(group.cap, count, size, max(square, 0.0), score, group.floor), column
 
 
 def _quadratic(block, kernels, outside, terms, betas, norm2_outside, cap) -> Quadratic:
     group, column = outside
     n, b = terms.n_alphas, len(block.value)
-    signs = np.where(np.arange(b) < n, 1.0, -1.0)
+    signed = _signed_weights(block, terms)
     value = np.where(block.member, cap, block.value)
-    gradient, equations = signs * block.rate, signs[None, :]
-    lower, upper = np.zeros(b), np.where(signs > 0.0, terms.alpha_max, terms.beta_max)
+    gradient, equations = signed * block.rate, signed[None, :]
+    lower, upper = np.zeros(b), np.where(signed > 0.0, terms.alpha_max, terms.beta_max)
     capped = bool(np.isfinite(cap))
     if capped:
         tied = betas.cap is Cap.TIED
         gradient = np.append(gradient, group.score - (0.0 if tied else terms.price))
-        equations = np.append(equations, [[-float(group.size)]], axis=1)
+        equations = np.append(equations, [[-group.size]], axis=1)
         if tied:
-            alphas = np.append(np.where(signs > 0.0, 1.0, 0.0), -float(terms.K))
+            alphas = np.append(np.maximum(signed, 0.0), -float(terms.K))
             equations = np.vstack([equations, alphas])
         lower, upper = np.append(lower, group.floor), np.append(upper, np.inf)
         value = np.append(value, cap)
     return Quadratic(
-        hessian=_hessian(kernels, signs, terms, equations[0], column, group.square),
+        hessian=_hessian(kernels, signed, equations[0], column, group.square),
         gradient=gradient,
         equations=equations,
         target=equations @ value,
         lower=lower,
         upper=upper,
         betas=np.arange(n, b),
+        weights=block.weight[n:],
         capped=capped,
         norm_price=betas.norm_price,
         norm_outside=norm2_outside,
@@ -187,21 +197,26 @@ def _quadratic(block, kernels, outside, terms, betas, norm2_outside, cap) -> Qua
     )
 
 
-def _hessian(kernels: Kernels, signs, terms: Terms, balance, column, square) -> Hessian:
-    """``|w|^2 / 2`` and the penalty on the alphas; the cap is there if `balance` has it."""
-    capped = len(balance) > len(signs)
-    curvature = np.zeros(len(balance))
-    curvature[: terms.n_alphas] = terms.alpha_curvature
-    curvature[terms.n_alphas : len(signs)] = terms.beta_curvature
+def _signed_weights(block: Block, terms: Terms) -> Array:
+    """By how much each value changes ``w``."""
+    signed = block.weight.copy()
+    signed[terms.n_alphas :] *= -1.0
+    return signed
+
+
+def _hessian(kernels: Kernels, signed, balance, column, square) -> Hessian:
+    """``|w|^2 / 2`` and the penalties; the cap is there if `balance` has it."""
+    capped = len(balance) > len(signed)
     if kernels.features is not None:
+        curvature = np.zeros(len(balance))
+        curvature[: len(signed)] = kernels.penalty * signed**2
         of_cap = -kernels.outside if capped and kernels.outside is not None else None
-        return LowRankHessian(signs, kernels.features, of_cap, curvature)
-    matrix = kernels.matrix * np.outer(signs, signs)
+        return LowRankHessian(signed, kernels.features, of_cap, curvature)
+    matrix = kernels.matrix * np.outer(signed, signed)
     matrix = 0.5 * (matrix + matrix.T)
     if capped:
-        cross = -signs * column
+        cross = -signed * column
         matrix = np.block([[matrix, cross[:, None]], [cross[None, :], square]])
-    matrix[np.diag_indices_from(matrix)] += curvature
     # The stored kernel may lack a constant, and then be indefinite; on the balance of all
     # signed variables a constant changes nothing.
     matrix += np.outer(balance, balance)
@@ -319,7 +334,12 @@ def _interior_start(problem: Quadratic) -> Array:
 
 
 def _rounded(
-    problem: Quadratic, x: Array, held: NDArray[np.bool_], near: float, terms: Terms
+    problem: Quadratic,
+    x: Array,
+    held: NDArray[np.bool_],
+    near: float,
+    weight: Array,
+    terms: Terms,
 ) -> Array | None:
     """Values held by a bound, or near it, put onto it; the others restore the equations."""
     n, b = terms.n_alphas, len(x) - problem.capped
@@ -343,7 +363,7 @@ def _rounded(
     if len(problem.equations) == 2:
         # The cap follows from the alphas, the free betas take up the rest.
         outside_alphas = problem.target[1]
-        top = (float(np.sum(alphas)) - outside_alphas) / terms.K
+        top = (float(np.dot(weight[:n], alphas)) - outside_alphas) / terms.K
         if top < problem.lower[-1]:
             return None
         x[-1] = top
@@ -351,21 +371,26 @@ def _rounded(
         if len(free_betas) and float(np.max(betas[free_betas])) > top:
             return None
     residue = float(problem.equations[0] @ x - problem.target[0])
-    if not _spread(betas, free_betas, residue, top):
+    if not _spread(betas, free_betas, residue, top, weight[n:]):
         tied = len(problem.equations) == 2
-        if tied or not _spread(alphas, free_alphas, -residue, terms.alpha_max):
+        if tied or not _spread(alphas, free_alphas, -residue, terms.alpha_max, weight[:n]):
             return None
     x[:n], x[n:b] = alphas, betas
     return x
 
 
-def _spread(values: Array, which: NDArray[np.intp], amount: float, top: float) -> bool:
-    """Add `amount` to the sum of the values `which`, within ``[0, top]``; False if impossible."""
-    if abs(amount) <= 1e-14 * float(np.sum(values)):
+def _spread(
+    values: Array, which: NDArray[np.intp], amount: float, top: float, weight: Array
+) -> bool:
+    """Add `amount` to the weighted sum of the values `which`, within ``[0, top]``.
+
+    False if that is impossible.
+    """
+    if abs(amount) <= 1e-14 * float(np.dot(weight, values)):
         return True
     room = top - values[which] if amount > 0.0 else values[which]
-    room = np.minimum(room, 1e300)
-    total = float(np.sum(room))
+    room = np.minimum(room, 1e250)
+    total = float(np.dot(weight[which], room))
     if len(which) == 0 or abs(amount) > 0.5 * total:
         return False
     values[which] += amount * (room / total)
@@ -380,21 +405,21 @@ def _accept(block: Block, kernels: Kernels, outside, terms: Terms, x, group: Gro
     cap = float(x[-1]) if capped else np.inf
     rise = cap - group.cap if capped else 0.0
     before = np.where(block.member, group.cap, block.value)
-    signed = np.where(np.arange(b) < n, 1.0, -1.0) * (x[:b] - before)
+    signed = _signed_weights(block, terms) * (x[:b] - before)
     block.rate[:] -= kernels.times(signed) - rise * column
-    block.rate[:n] -= terms.alpha_curvature * signed[:n]
-    block.rate[n:] -= terms.beta_curvature * signed[n:]
     block.value[:] = x[:b]
     block.member[:] = False
     if capped:
         block.member[n:] = block.value[n:] >= cap
-    inside = np.flatnonzero(block.member)
-    block.group_column[:] = column + kernels.times(block.member.astype(np.float64))
-    square = rest.square + float(np.sum(column[inside] + block.group_column[inside]))
+    inside = np.where(block.member, block.weight, 0.0)
+    block.group_column[:] = column + kernels.times(inside)
+    square = rest.square + float(np.dot(inside, column + block.group_column))
     score = rest.score + float(signed @ column) - rise * rest.square
-    score -= float(np.sum(block.rate[inside]))
-    block.rise[:n], block.fall[:n] = terms.alpha_max - block.value[:n], block.value[:n]
-    block.rise[n:] = block.value[n:]
-    room = min(cap, terms.beta_max) - block.value[n:]
+    score -= float(np.dot(inside, block.rate))
+    block.rise[:n] = block.weight[:n] * (terms.alpha_max - block.value[:n])
+    block.fall[:n] = block.weight[:n] * block.value[:n]
+    block.rise[n:] = block.weight[n:] * block.value[n:]
+    room = block.weight[n:] * (min(cap, terms.beta_max) - block.value[n:])
     block.fall[n:] = np.where(block.member[n:], 0.0, room)
-    return Group(cap, rest.size + len(inside), square, score, group.floor)
+    count, size = int(np.count_nonzero(inside)), float(np.sum(inside))
+    return Group(cap, rest.members + count, rest.size + size, square, score, group.floor)

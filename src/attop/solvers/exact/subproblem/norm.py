@@ -1,8 +1,9 @@
 """The subproblem of duals with the price ``- price * |beta|_2``: plain pairs, exact line search.
 
-There is no cap.  The norm adds ``price * beta_j / |beta|`` to the up rate of a beta, and
-along a pair move it is the root of a quadratic, so the gain is a concave function of
-one variable whose maximum a few safeguarded Newton steps find.
+There is no cap.  In the norm all copies count, ``|beta|^2 = sum_j v_j beta_j^2``.  It adds
+``price * beta_j / |beta|`` to the up rate of a beta, and along a pair move it is the root of a
+quadratic, so the gain is a concave function of one variable whose maximum a few safeguarded
+Newton steps find.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from attop.solvers.exact.subproblem.block import (
     best_falling,
     best_rising,
     largest_gain,
-    penalty_of,
     shift,
 )
 
@@ -40,23 +40,23 @@ def _gains(block, a, sign, rates, norm, first, last, terms):
     Along a step ``d`` of the pair, ``|beta|^2`` grows by ``2 slope d + square d^2``.
     """
     scale, inverse = terms.price / norm, 1.0 / (norm * norm)
-    weight = 1.0 if first >= terms.n_alphas else 0.0
-    penalty = penalty_of(a, terms) + penalty_of(first, terms)
-    slope_a, square = 0.0, weight
+    counts = 1.0 if first >= terms.n_alphas else 0.0
+    slope_a, square_a = 0.0, 0.0
     if a >= terms.n_alphas:
-        slope_a, square = -sign * block.value[a], square + 1.0
+        slope_a, square_a = -sign * block.value[a], 1.0 / block.weight[a]
     room = block.rise[a] if sign > 0 else block.fall[a]
     rooms = block.fall[first:last] if sign > 0 else block.rise[first:last]
-    rate_a, base = sign * rates[a], block.diagonal[a] + penalty
+    rate_a, base = sign * rates[a], block.diagonal[a]
     rates, row, diagonal = (
         rates[first:last],
         block.kernel[a, first:last],
         block.diagonal[first:last],
     )
     value, gain = block.value[first:last], block.gain[first:last]
+    weight = block.weight[first:last]
     for v in range(gain.size):
         rate = max(rate_a - sign * rates[v], 0.0)
-        slope = slope_a + sign * weight * value[v]
+        slope, square = slope_a + sign * counts * value[v], square_a + counts / weight[v]
         curvature = max(base + diagonal[v] - 2.0 * row[v], terms.least_curvature)
         curvature += scale * max(square - slope * slope * inverse, 0.0)
         step = min(rate / curvature, min(room, rooms[v]))
@@ -79,9 +79,9 @@ def _along(block, up, down, terms):
     """Coefficients of ``|beta|^2 + 2 slope d + square d^2`` along the move by ``d``."""
     slope, square = 0.0, 0.0
     if up >= terms.n_alphas:
-        slope, square = slope - block.value[up], square + 1.0
+        slope, square = slope - block.value[up], square + 1.0 / block.weight[up]
     if down >= terms.n_alphas:
-        slope, square = slope + block.value[down], square + 1.0
+        slope, square = slope + block.value[down], square + 1.0 / block.weight[down]
     return slope, square
 
 
@@ -91,7 +91,6 @@ def _line_search(block, up, down, norm2, terms):
     slope, square = _along(block, up, down, terms)
     linear = block.rate[up] - block.rate[down]
     curvature = block.diagonal[up] + block.diagonal[down] - 2.0 * block.kernel[up, down]
-    curvature += penalty_of(up, terms) + penalty_of(down, terms)
     curvature = max(curvature, terms.least_curvature)
     room = min(block.rise[up], block.fall[down])
     low, high, step = 0.0, room, 0.0
@@ -119,7 +118,7 @@ def _line_search(block, up, down, norm2, terms):
 def _squares_of_betas(block, terms):
     total = 0.0
     for v in range(terms.n_alphas, block.value.size):
-        total += block.value[v] ** 2
+        total += block.weight[v] * block.value[v] ** 2
     return total
 
 
@@ -129,7 +128,7 @@ def solve_norm(block, outside, terms, tolerance, max_steps):
 
     Returns the number of steps and the violation left.
     """
-    group = Group(np.inf, 0, 0.0, 0.0, 0.0)
+    group = Group(np.inf, 0, 0.0, 0.0, 0.0, 0.0)
     violation, norm2, rates = np.inf, 0.0, np.empty(block.rate.size)
     for count in range(max_steps):
         if count % _REFRESH == 0:

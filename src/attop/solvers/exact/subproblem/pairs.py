@@ -22,7 +22,6 @@ from attop.solvers.exact.subproblem.block import (
     largest_outside,
     leave,
     pair_step,
-    penalty_of,
     plain,
     shift,
     shift_group,
@@ -33,12 +32,12 @@ from attop.solvers.exact.subproblem.block import (
 def _against_group(block, group, v, terms):
     """Rate and curvature of `v` moving up against the rest of the group moving down."""
     size, score, square, cross = group.size, group.score, group.square, block.group_column[v]
-    own = block.diagonal[v]
+    own, weight = block.diagonal[v], block.weight[v]
     if block.member[v]:
-        size, score = size - 1, score + block.rate[v]
-        square, cross = square - 2.0 * cross + own, cross - own
+        size, score = size - weight, score + weight * block.rate[v]
+        square, cross = square - weight * (2.0 * cross - weight * own), cross - weight * own
     rate = block.rate[v] - (terms.price - score) / size
-    curvature = own + square / (size * size) - 2.0 * cross / size + penalty_of(v, terms)
+    curvature = own + square / (size * size) - 2.0 * cross / size
     return rate, max(curvature, terms.least_curvature)
 
 
@@ -47,14 +46,14 @@ def _group_room(block, group, v, floor, terms):
     """How far the group can move up, in total, while `v` moves down."""
     room = min(group.size * (group.cap - floor), block.fall[v])
     if v >= terms.n_alphas:  # the cap comes down to meet a growing beta
-        room = min(room, block.fall[v] / (1.0 + 1.0 / group.size))
+        room = min(room, block.fall[v] / (1.0 + block.weight[v] / group.size))
     return room
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _group_gain(block, group, v, upwards, floor, terms):
     """Gain of `v` moving up (or down) against the group."""
-    if block.member[v] and (group.size < 2 or not upwards):
+    if block.member[v] and (group.members < 2 or not upwards):
         return 0.0
     rate, curvature = _against_group(block, group, v, terms)
     if upwards:
@@ -75,7 +74,7 @@ def _extremes(block, group, floor, terms):
     down = best_falling(block.rate, block.fall, 0, b)
     most = block.rate[up] if up >= 0 else -np.inf
     least = block.rate[down] if down >= 0 else np.inf
-    if group.size > 0:
+    if group.members > 0:
         rate = (terms.price - group.score) / group.size
         if rate > most and group.cap > floor:
             up, most = b, rate
@@ -89,33 +88,33 @@ def _hold_lone_member(block, group, first):
     """A lone member moves only as the group: the cap has to follow it down."""
     for v in range(first, block.value.size):
         if block.member[v]:
-            block.rise[v] = group.cap if group.size > 1 else 0.0
+            block.rise[v] = block.weight[v] * group.cap if group.members > 1 else 0.0
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def _best_against_group(block, group, upwards, floor, first, last, penalty, terms):
+def _best_against_group(block, group, upwards, floor, first, last, terms):
     """The largest gain of one of ``first:last`` moving up (or down) against the group; which."""
     rate, gain = block.rate[first:last], block.gain[first:last]
     diagonal, cross = block.diagonal[first:last], block.group_column[first:last]
-    member = block.member[first:last]
+    member, weight = block.member[first:last], block.weight[first:last]
     rooms = block.rise[first:last] if upwards else block.fall[first:last]
     sign = 1.0 if upwards else -1.0
     # A member that moves up leaves the group behind; it does not move down against it.
-    without = 1.0 / max(group.size - 1, 1) if upwards and group.size > 1 else 0.0
-    within = 1.0 / group.size
-    most_room, widen = np.inf, 1.0
+    members_move = upwards and group.members > 1
+    most_room, meeting = np.inf, 0.0
     if not upwards:
         most_room = group.size * (group.cap - floor)
         if first >= terms.n_alphas:  # the cap comes down to meet a growing beta
-            widen = 1.0 / (1.0 + within)
+            meeting = 1.0 / group.size
     for v in range(gain.size):
-        own = 1.0 if member[v] else 0.0
-        share = without if member[v] else within
-        square = group.square - own * (2.0 * cross[v] - diagonal[v])
+        own = weight[v] if member[v] else 0.0
+        share = 1.0 / max(group.size - own, 1e-300)
+        square = group.square - own * (2.0 * cross[v] - own * diagonal[v])
         slope = sign * (rate[v] - (terms.price - group.score - own * rate[v]) * share)
         curvature = diagonal[v] * (1.0 + 2.0 * own * share) - 2.0 * cross[v] * share
-        curvature = max(curvature + square * share * share + penalty, terms.least_curvature)
-        room = min(rooms[v] * widen, most_room) if share > 0.0 else 0.0
+        curvature = max(curvature + square * share * share, terms.least_curvature)
+        room = min(rooms[v] / (1.0 + meeting * weight[v]), most_room)
+        room = 0.0 if member[v] and not members_move else room
         slope = max(slope, 0.0)
         step = min(slope / curvature, room)
         gain[v] = max(step * (slope - 0.5 * curvature * step), 0.0)
@@ -126,18 +125,13 @@ def _best_against_group(block, group, upwards, floor, first, last, penalty, term
 def _best_partner(block, group, a, sign, floor, terms):
     """Largest gain of `a` moving up (sign 1) or down (-1), and the partner."""
     b, n = block.value.size, terms.n_alphas
-    curvature, of_betas = terms.alpha_curvature, terms.beta_curvature
     if a == b:
         up = sign < 0
-        best, partner = _best_against_group(block, group, up, floor, 0, n, curvature, terms)
-        gain, other = _best_against_group(block, group, up, floor, n, b, of_betas, terms)
+        best, partner = _best_against_group(block, group, up, floor, 0, n, terms)
+        gain, other = _best_against_group(block, group, up, floor, n, b, terms)
         return (gain, other) if gain > best else (best, partner)
-    own, least = penalty_of(a, terms), terms.least_curvature
-    best, partner = best_pair(block, a, sign, 0, n, own + curvature, least)
-    gain, other = best_pair(block, a, sign, n, b, own + of_betas, least)
-    if gain > best:
-        best, partner = gain, other
-    if group.size > 0:
+    best, partner = best_pair(block, a, sign, 0, b, terms.least_curvature)
+    if group.members > 0:
         gain = _group_gain(block, group, a, sign > 0, floor, terms)
         if gain > best:
             return gain, b
@@ -192,14 +186,14 @@ def solve_pairs(block, group, terms, tolerance, max_steps):
     """
     b, n = block.value.size, terms.n_alphas
     capped = np.isfinite(group.cap)
-    limit = np.iinfo(np.int64).max
+    limit = np.inf
     floor, violation = 0.0, np.inf
     if capped:
         group = join_at_cap(block, group, n, limit)
     for count in range(max_steps):
         if capped:
             floor = largest_outside(block, group.floor, n)
-            if group.size <= 2:
+            if group.members <= 2:
                 _hold_lone_member(block, group, n)
         up, down, violation = _extremes(block, group, floor, terms)
         if up < 0 or down < 0 or violation <= tolerance:

@@ -1,8 +1,8 @@
 """The subproblem of duals whose cap is tied to the alphas: ``beta_j <= u = sum(alpha) / K``.
 
 Four kinds of moves: a pair of alphas, a pair of betas (both leave ``u`` alone), and the
-coupled move up or down: one alpha changes by ``D``, every member of the group by
-``D / K`` together with the cap, and one beta below the cap takes the rest, the share
+coupled move up or down: one alpha changes by ``D`` (all copies together), every copy of a member of
+the group by ``D / K`` together with the cap, and one beta below the cap takes the rest, the share
 ``(K - size) / K`` of ``D``.  A point without an improving move of these kinds is optimal on
 the block.  For ``K = 1`` the cap never binds: `attop.solvers.exact.subproblem.pairs` serves.
 """
@@ -17,6 +17,7 @@ from numba import njit
 from attop.solvers.exact.subproblem.block import (
     AT_CAP,
     FAST,
+    SAME,
     best_falling,
     best_pair,
     best_rising,
@@ -87,20 +88,22 @@ def _coupled_curvature(block, group, k, rest, share, terms):
         curvature += share * (
             share * block.diagonal[rest] - 2.0 * block.kernel[k, rest] + 2.0 * column[rest] / K
         )
-    return max(curvature + terms.alpha_curvature, terms.least_curvature)
+    return max(curvature, terms.least_curvature)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _coupled_room(block, group, k, rest, share, upwards, floor, terms):
     """How far the coupled move can go: no beta crosses the cap, none becomes negative."""
+    # The rest comes nearer to the cap on the way up, or, if it has many copies, on the way down.
+    nearing = share - block.weight[rest] / terms.K if rest >= 0 else 0.0
     if upwards:
         room = block.rise[k]
-        if rest >= 0 and share > 1.0 / terms.K:
-            room = min(room, block.fall[rest] / (share - 1.0 / terms.K))
-        return room
+        return min(room, block.fall[rest] / nearing) if nearing > SAME else room
     lowest = floor.second if rest >= 0 and rest == floor.holder else floor.largest
     room = min(block.fall[k], terms.K * (group.cap - lowest))
-    return min(room, block.value[rest] / share) if rest >= 0 else room
+    if nearing < -SAME:
+        room = min(room, block.fall[rest] / -nearing)
+    return min(room, block.rise[rest] / share) if rest >= 0 else room
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -123,35 +126,35 @@ def _rest_gains(block, group, k, share, upwards, lowest, terms):
     """
     n, K, sign = terms.n_alphas, terms.K, 1.0 if upwards else -1.0
     row, column, rate = block.kernel[k, n:], block.group_column[n:], block.rate[n:]
-    diagonal, gain, fall, value = (
+    diagonal, gain, fall, weight = (
         block.diagonal[n:],
         block.gain[n:],
         block.fall[n:],
-        block.value[n:],
+        block.weight[n:],
     )
     base = block.diagonal[k] + group.square / (K * K) - 2.0 * block.group_column[k] / K
-    base += terms.alpha_curvature
     rate_k = sign * (block.rate[k] + group.score / K)
     room_k = block.rise[k] if upwards else min(block.fall[k], K * (group.cap - lowest))
-    rooms = fall if upwards else value
-    widen = 1.0 / max(share - 1.0 / K, 1e-300) if upwards else 1.0 / share
+    rooms = fall if upwards else block.rise[n:]
     for v in range(gain.size):
+        nearing = share - weight[v] / K if upwards else share
         slope = max(rate_k - sign * share * rate[v], 0.0)
         cross = share * diagonal[v] - 2.0 * row[v] + 2.0 * column[v] / K
         curvature = max(base + share * cross, terms.least_curvature)
-        room = min(room_k, rooms[v] * widen) if fall[v] > 0.0 else 0.0
+        room = min(room_k, rooms[v] / nearing) if nearing > SAME else room_k
+        room = room if fall[v] > 0.0 else 0.0
         step = min(slope / curvature, room)
         gain[v] = max(step * (slope - 0.5 * curvature * step), 0.0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _best_pair(block, up, down, keep_up, first, last, penalty, terms):
+def _best_pair(block, up, down, keep_up, first, last, terms):
     """`up` or `down` with its best partner: the gain, and the pair."""
     least = terms.least_curvature
     if keep_up:
-        gain, partner = best_pair(block, up, 1, first, last, penalty, least)
+        gain, partner = best_pair(block, up, 1, first, last, least)
         return gain, up, partner
-    gain, partner = best_pair(block, down, -1, first, last, penalty, least)
+    gain, partner = best_pair(block, down, -1, first, last, least)
     return gain, partner, down
 
 
@@ -192,11 +195,10 @@ def _best_of_kind(block, group, kind, e, share, keep_up, terms):
     n, b = terms.n_alphas, block.value.size
     floor = Floor(group.floor, group.floor, -1)
     if kind == ALPHAS:
-        penalty = 2.0 * terms.alpha_curvature
-        pair = _best_pair(block, e.alpha_up, e.alpha_down, keep_up, 0, n, penalty, terms)
+        pair = _best_pair(block, e.alpha_up, e.alpha_down, keep_up, 0, n, terms)
         return pair[0], pair[1], pair[2], floor
     if kind == BETAS:
-        pair = _best_pair(block, e.beta_up, e.beta_down, keep_up, n, b, 0.0, terms)
+        pair = _best_pair(block, e.beta_up, e.beta_down, keep_up, n, b, terms)
         return pair[0], pair[1], pair[2], floor
     if kind == RAISING:
         gain, rest = _best_coupled(block, group, e.alpha_up, share, True, floor, terms)
@@ -260,6 +262,7 @@ def solve_tied(block, group, terms, tolerance, max_steps):
     violation = np.inf
     for count in range(max_steps):
         share = (terms.K - group.size) / terms.K
+        share = share if share > SAME else 0.0
         extremes = _extremes(block, terms)
         rates = _rates(block, group, extremes, share, terms)
         violation = max(max(rates[0], rates[1]), max(rates[2], rates[3]))
@@ -273,7 +276,7 @@ def solve_tied(block, group, terms, tolerance, max_steps):
         group = _move(block, group, kind, first, second, share, floor, terms)
         if kind == LOWERING:
             group = join_at_cap(block, group, n, terms.K)
-        elif second >= n and group.size < terms.K:
-            if block.value[second] >= group.cap * (1.0 - AT_CAP):
+        elif second >= n and block.value[second] >= group.cap * (1.0 - AT_CAP):
+            if group.size + block.weight[second] <= terms.K * (1.0 + SAME):
                 group = join(block, group, second)
     return plain(group), max_steps, violation
