@@ -115,7 +115,7 @@ def test_predictions_go_to_a_file(capsys, files, model, tmp_path):
         ([*FIT, "--guarantee", "tpr=0.9"], "--guarantee must be such as fpr=0.01"),
         ([*FIT, "--guarantee", "fpr=0.01", "--confidence", "2"], "--confidence must be in (0, 1)"),
         ([*FIT, "--guarantee", "fpr=0.01"], "needs 598 negatives"),
-        ([*FIT[:4], "--method", "svm", "--tol", "0.1"], "--tol: not for SVM"),
+        ([*FIT[:4], "--method", "sklearn.svm:SVC", "--tol", "1"], "--tol: not for sklearn.svm:SVC"),
         ([*FIT, "--id", "f99"], "--id must name a column of data.csv"),
         ([*FIT, "--weight", "kynd"], "--weight must name a column of data.csv"),
     ],

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 from attop.cli import main
@@ -241,6 +242,28 @@ def test_a_guaranteed_threshold_holds_out_its_negatives_before_the_search(capsys
     # The classifier has seen only the others.
     assert len(saved.estimator_[-1].beta_) == n_negatives - saved.n_negatives_
     assert run(capsys, "predict", model, path)[0] == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--guarantee", "fpr=0.1", "--seed", "3"), ("--search",)])
+def test_weights_count_copies(capsys, tmp_path, more):
+    """Whole weights, without a refit, give the model of the copied samples."""
+    frame = table(500)
+    frame["copies"] = np.random.default_rng(0).integers(1, 4, 500)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    arguments = (*FIT, *more, "--weight", "copies", "--C", "1")
+    status, _, err = run(
+        capsys, "fit", tmp_path / "a.csv", *arguments, "--save", tmp_path / "m.joblib"
+    )
+    assert status == 0, err
+    saved = load_model(tmp_path / "m.joblib")
+    assert "copies" not in saved.metadata["columns"]["numbers"]
+    if more:
+        return
+    prepared = saved.model[:-1].transform(features(frame))
+    copied = clone(saved.model[-1]).fit(
+        np.repeat(prepared, frame["copies"], axis=0), np.repeat(frame["default"], frame["copies"])
+    )
+    assert copied.objective_ == pytest.approx(saved.model[-1].objective_, rel=3e-4)
 
 
 def test_the_search_tries_what_is_not_given_and_shows_a_table(capsys, folder, tmp_path):

@@ -125,14 +125,18 @@ class Judge:
     def __init__(self, metric: str) -> None:
         self.metric = metric
 
-    def __call__(self, y: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
+    def __call__(
+        self, y: NDArray[np.int64], scores: NDArray[np.float64], sample_weight: Any = None
+    ) -> float:
         """What the metric says of labels, 1 for positive and 0 otherwise, and scores."""
         from attop.metrics import get_scorer
         from attop.model_selection._scoring import Decided
 
         if np.ptp(scores) == 0.0:
             return 0.0
-        return Decided(scores, np.array([0, 1]), 1).score_by(get_scorer(self.metric), y)
+        return Decided(scores, np.array([0, 1]), 1).score_by(
+            get_scorer(self.metric), y, sample_weight
+        )
 
 
 def metric_rate(metric: str) -> float | None:

@@ -148,7 +148,7 @@ def make_classifier(
         Seed of what it draws at random.
     """
     from attop._validation import check_parameters
-    from attop.experiments.methods import SVM, build, parameters_of, resolve_method
+    from attop.experiments.methods import build, parameters_of, resolve_method
 
     name = resolve_method(method)
     given = {key: value for key, value in parameters.items() if value is not None}
@@ -159,7 +159,7 @@ def make_classifier(
             raise ValueError(f"{option_of(key)} is no option of {name}, which has {options}.")
     others = {key: value for key, value in shared.items() if value is not None}
     kernel = {"name": others.pop("kernel", "rbf"), "gamma": others.pop("gamma", "scale")}
-    if name == SVM or ":" in name:
+    if ":" in name:
         if others:
             options = ", ".join(option_of(key) for key in others)
             raise ValueError(f"{options}: not for {name}, which is not of this library.")
