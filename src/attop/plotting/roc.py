@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_curve
 
-from attop.metrics._inputs import check_scores
+from attop.metrics._inputs import check_scores, check_weight
 from attop.plotting._common import (
     COLORS,
     LINESTYLES,
@@ -46,8 +46,9 @@ class TopROCDisplay:
     ----------
     fpr, tpr : ndarray
         Rates of all thresholds, both increasing from 0 to 1.
-    n_negatives : int
-        Number of negatives: the smallest rate above zero is ``1 / n_negatives``.
+    n_negatives : float
+        Number of negatives, or the sum of their weights: the axis has room for a rate of
+        ``1 / n_negatives``, and for the smallest rate above zero where that is smaller.
     operating_point : tuple of two floats, default=None
         False and true positive rate to be marked.
     name : str, default=None
@@ -78,7 +79,7 @@ class TopROCDisplay:
         *,
         fpr: NDArray[np.float64],
         tpr: NDArray[np.float64],
-        n_negatives: int,
+        n_negatives: float,
         operating_point: tuple[float, float] | None = None,
         name: str | None = None,
     ):
@@ -97,6 +98,7 @@ class TopROCDisplay:
         *,
         threshold: float | str | None = "auto",
         pos_label: Any = None,
+        sample_weight: ArrayLike | None = None,
         name: str | None = None,
         ax: Any = None,
         **kwargs: Any,
@@ -117,6 +119,8 @@ class TopROCDisplay:
         pos_label : int, float, bool or str, default=None
             Label of the positive class; by default the ``pos_label`` of `estimator` or of the
             one inside a pipeline or search, else ``estimator.classes_[1]``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, which count copies of the samples; 1 each by default.
         name : str, default=None
             Name in the legend, the class of `estimator` by default.
         ax : matplotlib Axes, default=None
@@ -132,10 +136,11 @@ class TopROCDisplay:
         check_threshold(threshold, cls.__name__, automatic=True)
         response, pos_label = estimator_scores(estimator, X, pos_label, cls.__name__)
         given = None if threshold == "auto" else threshold
-        display = cls._of_scores(y, response.scores, given, pos_label)
+        display = cls._of_scores(y, response.scores, given, pos_label, sample_weight)
         if threshold == "auto":
             called_positive = np.asarray(estimator.predict(X)) == pos_label
-            display.operating_point = _rates(np.asarray(y) == pos_label, called_positive)
+            weight = check_weight(sample_weight, response.scores)
+            display.operating_point = _rates(np.asarray(y) == pos_label, called_positive, weight)
         display.name = type(estimator).__name__ if name is None else name
         return display.plot(ax=ax, **kwargs)
 
@@ -147,6 +152,7 @@ class TopROCDisplay:
         *,
         threshold: float | None = None,
         pos_label: Any = None,
+        sample_weight: ArrayLike | None = None,
         name: str | None = None,
         ax: Any = None,
         **kwargs: Any,
@@ -163,6 +169,8 @@ class TopROCDisplay:
             Marks the operating point of scores of at least this number.
         pos_label : int, float, bool or str, default=None
             Label of the positive class; 1 where the labels are {0, 1} or {-1, 1}.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, which count copies of the samples; 1 each by default.
         name : str, default=None
             Name in the legend.
         ax : matplotlib Axes, default=None
@@ -176,19 +184,19 @@ class TopROCDisplay:
             The display, drawn.
         """
         check_threshold(threshold, cls.__name__, automatic=False)
-        display = cls._of_scores(y_true, y_score, threshold, pos_label)
+        display = cls._of_scores(y_true, y_score, threshold, pos_label, sample_weight)
         display.name = name
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
-    def _of_scores(cls, y_true, y_score, threshold, pos_label) -> TopROCDisplay:
-        data = check_scores(y_true, y_score, pos_label)
-        fpr, tpr, _ = roc_curve(data.positive, data.score, drop_intermediate=False)
-        point = None if threshold is None else _rates(data.positive, data.score >= threshold)
+    def _of_scores(cls, y_true, y_score, threshold, pos_label, sample_weight) -> TopROCDisplay:
+        positive, score, weight = check_scores(y_true, y_score, pos_label, sample_weight)
+        fpr, tpr, _ = roc_curve(positive, score, sample_weight=weight, drop_intermediate=False)
+        point = None if threshold is None else _rates(positive, score >= threshold, weight)
         return cls(
             fpr=fpr,
             tpr=tpr,
-            n_negatives=int(np.sum(~data.positive)),
+            n_negatives=float(weight[~positive].sum()),
             operating_point=point,
         )
 
@@ -211,7 +219,7 @@ class TopROCDisplay:
         """
         ax = new_or_given_ax(ax, figsize=(6.0, 4.5))
         index = sum(line.get_gid() == _CURVE for line in ax.lines)
-        left = 0.5 / self.n_negatives
+        left = 0.5 * min(1 / self.n_negatives, self.fpr[self.fpr > 0].min(initial=1.0))
         if index:
             left = min(left, ax.get_xlim()[0])
         style = {
@@ -270,8 +278,10 @@ class TopROCDisplay:
         ax.set_xlim(left, 1.0)
         ax.set_ylim(0.0, 1.02)
         ax.xaxis.set_minor_formatter(NullFormatter())
-        # Powers of ten that would crowd the label of zero are left out.
-        decades = [10.0**e for e in range(-20, 1) if 10.0**e > 1.7 * left]
+        # Powers of ten that would crowd the label of zero, or each other, are left out: twelve
+        # have room side by side.
+        decades = [10.0**e for e in range(0, -300, -1) if 10.0**e > 1.7 * left]
+        decades = decades[:: 1 + len(decades) // 13][::-1]
         ax.set_xticks([left, *decades], ["0", *(_decade_label(d) for d in decades)])
         ax.set_xlabel("False positive rate (logarithmic, zero at the left edge)")
         ax.set_ylabel("True positive rate")
@@ -284,8 +294,14 @@ def _decade_label(decade: float) -> str:
     return f"$10^{{{round(np.log10(decade))}}}$"
 
 
-def _rates(positive: NDArray[np.bool_], called_positive: NDArray[np.bool_]) -> OperatingPoint:
+def _rates(
+    positive: NDArray[np.bool_],
+    called_positive: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+) -> OperatingPoint:
     """False and true positive rate of a classification."""
-    return OperatingPoint(
-        float(np.mean(called_positive[~positive])), float(np.mean(called_positive[positive]))
+    fpr, tpr = (
+        float(np.average(called_positive[members], weights=weight[members]))
+        for members in (~positive, positive)
     )
+    return OperatingPoint(fpr, tpr)

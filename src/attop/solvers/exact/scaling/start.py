@@ -51,9 +51,8 @@ def small(problem: Problem, random_state, tuning: Tuning = DEFAULT) -> Point:
     others = order[: 1 + int(np.searchsorted(so_far, max(least, few)))]
     total = weighted_sum(alpha, problem.positive_weights)
     beta[others] = total / float(np.sum(weights[others]))
-    return (
-        _made_feasible(problem, alpha, beta) if np.isfinite(problem.betas.bound) else (alpha, beta)
-    )
+    fits = problem.betas.bound == np.inf
+    return (alpha, beta) if fits else _made_feasible(problem, alpha, beta)
 
 
 def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> Point:
@@ -64,25 +63,48 @@ def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.floa
 def _made_feasible(problem: Problem, alpha, beta) -> Point:
     """The same in place."""
     np.clip(alpha, 0.0, problem.alpha_max, out=alpha)
-    np.maximum(beta, 0.0, out=beta)
+    np.clip(beta, 0.0, problem.betas.bound, out=beta)
     weights = problem.competitor_weights
     total = weighted_sum(alpha, problem.positive_weights)
     other = weighted_sum(beta, weights)
     if not (total > 0.0 and other > 0.0 and np.isfinite(total) and np.isfinite(other)):
         return small(problem, 0)
-    beta /= other
     terms = problem.betas
+    if np.isfinite(terms.bound):
+        return _balanced(problem, alpha, beta, alpha, beta)
+    beta /= other
     if terms.cap is Cap.TIED:
         beta = _share_under_cap(beta, 1.0 / terms.K, weights)
-    elif np.isfinite(terms.bound):
-        # Where the bounds leave no room for the sum of the alphas, these come down.
-        room = 0.5 * float(np.sum(weights)) * terms.bound
-        if total > room:
-            alpha *= room / total
-            total = room
-        beta = _share_under_cap(beta, terms.bound / total, weights)
     beta *= total
     return alpha, beta
+
+
+def _balanced(problem: Problem, alpha, beta, alpha_merit, beta_merit) -> Point:
+    """Equal sums: what one side has too much is taken from its variables of the least merit.
+
+    The others stay where they are, most of them at their bound: a common factor would put every
+    one of them off it.
+    """
+    excess = weighted_sum(alpha, problem.positive_weights)
+    excess -= weighted_sum(beta, problem.competitor_weights)
+    if excess > 0.0:
+        _take(alpha, problem.positive_weights, alpha_merit, excess)
+    else:
+        _take(beta, problem.competitor_weights, beta_merit, -excess)
+    return alpha, beta
+
+
+def _take(values, weights, merit, amount: float) -> None:
+    """Take an amount from the sum of the values, those of the least merit first, in place."""
+    there = np.flatnonzero(values)
+    order = there[np.argsort(merit[there], kind="stable")]
+    so_far = np.cumsum(values[order] * weights[order])
+    whole = int(np.searchsorted(so_far, amount, side="right"))
+    values[order[:whole]] = 0.0
+    if whole < len(order):
+        taken = float(so_far[whole - 1]) if whole else 0.0
+        last = order[whole]
+        values[last] = max(0.0, values[last] - (amount - taken) / weights[last])
 
 
 def _share_under_cap(
@@ -135,6 +157,10 @@ def extended(part: Part, solved: State, problem: Problem, scores: NDArray[np.flo
         loss = np.maximum(0.0, 1.0 + t - scores[problem.positives])
         alpha[new] = 2.0 * problem.C * loss[new]
     weights = _beta_weights(part, solved, problem, scores)
+    bound = problem.betas.bound
+    if np.isfinite(bound):  # both sides know their sizes, and may only lack balance
+        loss = scores[problem.competitors] - t
+        return _balanced(problem, alpha, bound * weights, -scores[problem.positives], loss)
     return _made_feasible(problem, alpha, weights)
 
 
@@ -146,6 +172,8 @@ def embedded(part: Part, solved: State, problem: Problem, random_state) -> Point
     alpha, weights = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
     alpha[part.alphas] = np.minimum(solved.alpha, problem.alpha_max)
     weights[part.betas] = solved.beta / np.max(solved.beta)
+    if np.isfinite(problem.betas.bound):
+        weights[part.betas] = solved.beta
     if problem.betas.cap is Cap.TIED:
         copies = problem.competitor_weights
         lacking = problem.betas.K - weighted_sum(weights, copies)
@@ -170,7 +198,8 @@ def _beta_weights(part, solved, problem, scores) -> NDArray[np.float64]:
     if problem.betas.norm_price or problem.betas.curvature:  # no cap that they could share
         return family.slopes(problem, competing, problem.competitor_weights, t)
     cap = solved.cap if solved.capped else float(np.max(solved.beta))
-    known, new = solved.beta / cap, np.ones(len(competing), dtype=bool)
+    cap = min(cap, problem.betas.bound)  # which is smaller than that of a subsample
+    known, new = np.minimum(solved.beta / cap, 1.0), np.ones(len(competing), dtype=bool)
     new[part.betas] = False
     weights = family.joining(problem, competing, t, new, known).astype(np.float64)
     weights[part.betas] = known
