@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from attop.cli._samples import Samples
 
 TELLS_NOTHING = (
     "The model gives all samples the same score, which tells nothing. Try --search, a larger --C, "
@@ -16,11 +19,12 @@ _RATES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 class Assessment(NamedTuple):
-    """Samples held out: who is positive, their scores, and who is called positive."""
+    """Samples held out: who is positive, their scores, who is called positive, their weights."""
 
     positive: NDArray[np.bool_]
     scores: NDArray[np.float64]
     called: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None = None
 
     @property
     def tells_nothing(self) -> bool:
@@ -34,28 +38,35 @@ class Assessment(NamedTuple):
         from attop.metrics import positives_at_top, tpr_at_fpr
 
         positive, scores = self.positive, self.scores
+        weights = {"sample_weight": self.weight}
         rows = {
             "samples held out": f"{len(scores)} ({int(positive.sum())} positive)",
-            "TPR at its threshold": f"{self.called[positive].mean():.3f}",
-            "FPR at its threshold": f"{self.called[~positive].mean():.4f}",
+            "TPR at its threshold": f"{self._share_called(positive):.3f}",
+            "FPR at its threshold": f"{self._share_called(~positive):.4f}",
         }
         if self.tells_nothing:
             return rows
         return {
             **rows,
-            "TPR above all negatives": f"{positives_at_top(positive, scores):.3f}",
-            "TPR at FPR 0.01": f"{tpr_at_fpr(positive, scores, 0.01):.3f}",
-            "TPR at FPR 0.05": f"{tpr_at_fpr(positive, scores, 0.05):.3f}",
-            "AUC": f"{roc_auc_score(positive, scores):.4f}",
+            "TPR above all negatives": f"{positives_at_top(positive, scores, **weights):.3f}",
+            "TPR at FPR 0.01": f"{tpr_at_fpr(positive, scores, 0.01, **weights):.3f}",
+            "TPR at FPR 0.05": f"{tpr_at_fpr(positive, scores, 0.05, **weights):.3f}",
+            "AUC": f"{roc_auc_score(positive, scores, **weights):.4f}",
         }
+
+    def _share_called(self, rows: NDArray[np.bool_]) -> float:
+        weight = None if self.weight is None else self.weight[rows]
+        return float(np.average(self.called[rows], weights=weight))
 
     def thresholds(self) -> list[dict[str, str]]:
         """For each rate of false positives the lowest threshold that keeps it."""
         from sklearn.metrics import roc_curve
 
-        fpr, tpr, scores = roc_curve(self.positive, self.scores, drop_intermediate=False)
-        n_positives = int(self.positive.sum())
-        n_negatives = len(self.positive) - n_positives
+        fpr, tpr, scores = roc_curve(
+            self.positive, self.scores, sample_weight=self.weight, drop_intermediate=False
+        )
+        weight = np.ones(len(self.scores)) if self.weight is None else self.weight
+        n_positives, n_negatives = weight[self.positive].sum(), weight[~self.positive].sum()
         rows = []
         for rate in _RATES:
             if 0.0 < rate < 1.0 / n_negatives:
@@ -70,16 +81,16 @@ class Assessment(NamedTuple):
                     "FPR": f"{fpr[last]:.4f}",
                     "TPR": f"{tpr[last]:.3f}",
                     "precision": f"{hits / n_called:.3f}" if n_called else "",
-                    "called positive": f"{100 * n_called / len(self.positive):.2f} %",
+                    "called positive": f"{100 * n_called / weight.sum():.2f} %",
                 }
             )
         return rows
 
 
-def assess(model: Any, X: Any, y: NDArray[Any], positive: Any) -> Assessment:
-    """Scores and predictions of samples whose labels are `y`."""
-    scores, called = score(model, X, positive)
-    return Assessment(y == positive, scores, called)
+def assess(model: Any, samples: Samples) -> Assessment:
+    """Scores and predictions of samples that the model has not seen."""
+    scores, called = score(model, samples.X, samples.positive)
+    return Assessment(samples.y == samples.positive, scores, called, samples.weight)
 
 
 def score(model: Any, X: Any, positive: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -58,7 +58,13 @@ def _roc(assessment: Assessment, name: str) -> Any:
     from attop.plotting import TopROCDisplay
 
     positive = assessment.positive.astype(int)
-    display = TopROCDisplay.from_predictions(positive, assessment.scores, threshold=0.0, name=name)
+    display = TopROCDisplay.from_predictions(
+        positive,
+        assessment.scores,
+        threshold=0.0,
+        name=name,
+        sample_weight=assessment.weight,
+    )
     return display.figure_
 
 
@@ -66,7 +72,9 @@ def _distributions(assessment: Assessment) -> Any:
     from attop.plotting import ScoreDistributionDisplay
 
     positive = assessment.positive.astype(int)
-    display = ScoreDistributionDisplay.from_predictions(positive, assessment.scores, threshold=0.0)
+    display = ScoreDistributionDisplay.from_predictions(
+        positive, assessment.scores, threshold=0.0, sample_weight=assessment.weight
+    )
     return display.figure_
 
 

@@ -109,13 +109,13 @@ def make_model(
     with told(console):
         samples = read_samples(data, roles)
         recipe = _named(recipe, samples)
-        training, X_test, y_test = _hold_out(samples, held_out, recipe.seed)
+        training, unseen = _hold_out(samples, held_out, recipe.seed)
         recipe.check_guarantee(training)
     for line in (_describe(data, samples), *samples.notes):
         _say(console, line)
     with told(console), _working(console, recipe):
         trained = recipe.fit(training)
-        assessment = assess(trained.model, X_test, y_test, samples.positive)
+        assessment = assess(trained.model, unseen)
     _report(console, recipe, trained, training, assessment)
     final = trained
     if refit and training is not samples:
@@ -207,13 +207,14 @@ def _named(recipe: Recipe, samples: Samples) -> Recipe:
     return replace(recipe, classifier=recipe.classifier.set_params(pos_label=samples.positive))
 
 
-def _hold_out(samples: Samples, share: float, seed: int) -> tuple[Samples, Any, Any]:
+def _hold_out(samples: Samples, share: float, seed: int) -> tuple[Samples, Samples]:
     """Samples to learn from, and those held out: the official test set where there is one."""
     import numpy as np
     from sklearn.model_selection import train_test_split
 
     if samples.test is not None:
-        return (samples, *samples.test)
+        X_test, y_test = samples.test
+        return samples, replace(samples, X=X_test, y=y_test, weight=None)
     n_positives = samples.n_positives
     if min(n_positives, len(samples.y) - n_positives) < 2:
         raise ValueError(
@@ -222,8 +223,7 @@ def _hold_out(samples: Samples, share: float, seed: int) -> tuple[Samples, Any, 
         )
     rows = np.arange(len(samples.y))
     train, test = train_test_split(rows, test_size=share, random_state=seed, stratify=samples.y)
-    part = samples.take(test)
-    return samples.take(train), part.X, part.y
+    return samples.take(train), samples.take(test)
 
 
 def _describe(data: Path, samples: Samples) -> str:
