@@ -14,6 +14,9 @@ from attop.cli._files import ForceOption, check_output
 from attop.cli._messages import told
 from attop.cli._models import SavedModel, load_model
 
+#: Columns of the predictions.
+PREDICTION, SCORE = "prediction", "score"
+
 
 class Chunk(NamedTuple):
     """Some rows: their features, and what names them."""
@@ -60,7 +63,7 @@ def predict(
                 columns, n_called = _predictions(saved, chunk)
                 write(columns)
                 unknown.look_at(chunk.X)
-                n_rows, n_positive = n_rows + len(columns["score"]), n_positive + n_called
+                n_rows, n_positive = n_rows + len(columns[SCORE]), n_positive + n_called
     for line in unknown.notes():
         console.print(line, markup=False, highlight=False, soft_wrap=True, style="yellow")
     if output is not None:
@@ -86,7 +89,7 @@ def _predictions(saved: SavedModel, chunk: Chunk) -> tuple[dict[str, Any], int]:
         scores, called = np.empty(0), np.empty(0, dtype=bool)
     other = labels[labels != positive][0]
     columns = {} if chunk.ids is None else {chunk.ids[0]: chunk.ids[1]}
-    columns |= {"prediction": np.where(called, positive, other), "score": scores}
+    columns |= {PREDICTION: np.where(called, positive, other), SCORE: scores}
     return columns, int(called.sum())
 
 
@@ -121,6 +124,10 @@ def _table_chunks(data: Path, saved: SavedModel, id: str | None, size: int) -> I
         raise ValueError(f"{data.name} has no column {listed(lacking)}. {hint}")
     carried = id or (columns.id if columns.id in names else None)
     check_columns(names, {"--id": [carried] if carried is not None else []}, data.name)
+    if carried in (PREDICTION, SCORE):
+        raise ValueError(
+            f"The predictions have a column {carried!r} of their own: rename that one."
+        )
     aside = [carried] if carried is not None and carried not in columns.features else []
     first_row, words = 1, [*columns.categories, *aside]
     for frame in frame_chunks(
