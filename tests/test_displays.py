@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_curve
 from sklearn.tree import DecisionTreeClassifier
 
+from attop.calibration import neyman_pearson_bands
 from attop.metrics import positives_at_top
 from attop.plotting import ScoreDistributionDisplay, TopROCDisplay
 
@@ -125,6 +126,32 @@ def test_roc_marks_a_given_threshold_or_none(model, data):
         TopROCDisplay.from_predictions(y, s),
     ):
         assert without.operating_point is None and without.point_ is None
+
+
+def test_roc_bands_are_drawn_in_steps_beside_the_curve(model, data):
+    X, y = data
+    s = model.decision_function(X)
+    expected = neyman_pearson_bands(y, s, confidence=0.9)
+    for display in (
+        TopROCDisplay.from_estimator(model, X, y, bands=0.9),
+        TopROCDisplay.from_predictions(y, s, bands=0.9),
+    ):
+        np.testing.assert_array_equal(display.bands.tpr_lower, expected.tpr_lower)
+        (path,) = display.band_.get_paths()
+        for x, lower, upper in zip(*expected[:3]):  # each level begins with its own limits
+            drawn = path.vertices[path.vertices[:, 0] == x, 1]
+            assert np.isclose(drawn, lower).any() and np.isclose(drawn, upper).any()
+        assert path.vertices[:, 0].max() == 1.0
+        texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert "NP-ROC band, confidence 0.9" in texts
+        display.figure_.canvas.draw()
+    weight = np.arange(len(y)) % 4
+    weighted = TopROCDisplay.from_predictions(y, s, bands=0.9, sample_weight=weight)
+    without = neyman_pearson_bands(y[weight > 0], s[weight > 0], confidence=0.9)
+    np.testing.assert_array_equal(weighted.bands.tpr_upper, without.tpr_upper)
+    assert TopROCDisplay.from_predictions(y, s).band_ is None
+    with pytest.raises(ValueError, match=r"'confidence' parameter .* Got 95 instead"):
+        TopROCDisplay.from_predictions(y, s, bands=95)
 
 
 def test_roc_shows_a_rate_of_zero_at_the_left_edge_even_when_it_moves():

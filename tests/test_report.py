@@ -27,8 +27,8 @@ metrics = ["tpr_at_fpr_0.05", "roc_auc"]
 datasets = ["Ionosphere"]
 
 [[methods]]
-method = "SVM"
-lambda = 1e-2
+method = "sklearn.svm:SVC"
+C = 1.0
 
 [[methods]]
 method = "TopPush"
@@ -94,7 +94,7 @@ def test_page_has_everything_and_every_element_is_closed(text):
     assert page.count("table") == 2 + 2  # a table a metric, the failures, the fits
     assert page.count("svg") == 2 + 1 + 1  # a diagram a metric, ROC, convergence
     assert len(page.ids) == len(set(page.ids))
-    assert "<td>no certificate</td>" in text  # that of the SVM, in words
+    assert "<td>no certificate</td>" in text  # that of the SVC, in words
     for heading in ("Tables", "Critical differences", "ROC near the top", "Convergence"):
         assert f"<h2>{heading}</h2>" in text
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from attop.experiments.expansion import Group, expand
 from attop.experiments.specification import Experiment
@@ -90,7 +91,7 @@ def run_experiment(
     return Outcome(n_fits, n_fits - len(missing), failed, damaged, foreign)
 
 
-def plan_of(experiment: Experiment, groups: list[Group]) -> dict:
+def plan_of(experiment: Experiment, groups: list[Group]) -> dict[str, Any]:
     """What tables and reports need to know of an experiment."""
     return {
         "name": experiment.name,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_curve
 
+from attop.calibration import NeymanPearsonBands, neyman_pearson_bands
 from attop.metrics._inputs import check_scores, check_weight
 from attop.plotting._common import (
     COLORS,
@@ -53,11 +54,15 @@ class TopROCDisplay:
         False and true positive rate to be marked.
     name : str, default=None
         Name of the curve in the legend.
+    bands : NeymanPearsonBands, default=None
+        NP-ROC bands to be drawn, of `attop.calibration.neyman_pearson_bands`.
 
     Attributes
     ----------
     line_ : matplotlib Line2D
         The curve.
+    band_ : matplotlib PolyCollection or None
+        The bands.
     point_ : matplotlib Line2D or None
         The mark of the operating point.
     ax_ : matplotlib Axes
@@ -82,21 +87,24 @@ class TopROCDisplay:
         n_negatives: float,
         operating_point: tuple[float, float] | None = None,
         name: str | None = None,
+        bands: NeymanPearsonBands | None = None,
     ):
         self.fpr = fpr
         self.tpr = tpr
         self.n_negatives = n_negatives
         self.operating_point = operating_point
         self.name = name
+        self.bands = bands
 
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
+        estimator: Any,
+        X: Any,
         y: ArrayLike,
         *,
         threshold: float | str | None = "auto",
+        bands: float | None = None,
         pos_label: Any = None,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
@@ -116,11 +124,16 @@ class TopROCDisplay:
         threshold : float, "auto" or None, default="auto"
             Where to mark the operating point: where ``estimator.predict`` is, at
             scores of at least this number, or not at all.
+        bands : float, default=None
+            Confidence of the NP-ROC bands to be drawn, such as 0.95: the true positive rates
+            of thresholds whose false positive rate is *promised*, not observed.  The samples
+            must not be those of the fit.
         pos_label : int, float, bool or str, default=None
             Label of the positive class; by default the ``pos_label`` of `estimator` or of the
             one inside a pipeline or search, else ``estimator.classes_[1]``.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, which count copies of the samples; 1 each by default.
+            Weights, which count copies of the samples; 1 each by default.  In the bands, a
+            sample counts once, or not at all if its weight is zero.
         name : str, default=None
             Name in the legend, the class of `estimator` by default.
         ax : matplotlib Axes, default=None
@@ -142,6 +155,7 @@ class TopROCDisplay:
             weight = check_weight(sample_weight, response.scores)
             display.operating_point = _rates(np.asarray(y) == pos_label, called_positive, weight)
         display.name = type(estimator).__name__ if name is None else name
+        display.bands = _bands_of(y, response.scores, pos_label, sample_weight, bands)
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
@@ -151,6 +165,7 @@ class TopROCDisplay:
         y_score: ArrayLike,
         *,
         threshold: float | None = None,
+        bands: float | None = None,
         pos_label: Any = None,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
@@ -167,10 +182,15 @@ class TopROCDisplay:
             Scores, larger for the positive class.
         threshold : float, default=None
             Marks the operating point of scores of at least this number.
+        bands : float, default=None
+            Confidence of the NP-ROC bands to be drawn, such as 0.95: the true positive rates
+            of thresholds whose false positive rate is *promised*, not observed.  The samples
+            must not be those of the fit.
         pos_label : int, float, bool or str, default=None
             Label of the positive class; 1 where the labels are {0, 1} or {-1, 1}.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, which count copies of the samples; 1 each by default.
+            Weights, which count copies of the samples; 1 each by default.  In the bands, a
+            sample counts once, or not at all if its weight is zero.
         name : str, default=None
             Name in the legend.
         ax : matplotlib Axes, default=None
@@ -186,10 +206,13 @@ class TopROCDisplay:
         check_threshold(threshold, cls.__name__, automatic=False)
         display = cls._of_scores(y_true, y_score, threshold, pos_label, sample_weight)
         display.name = name
+        display.bands = _bands_of(y_true, y_score, pos_label, sample_weight, bands)
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
-    def _of_scores(cls, y_true, y_score, threshold, pos_label, sample_weight) -> TopROCDisplay:
+    def _of_scores(
+        cls, y_true: Any, y_score: Any, threshold: Any, pos_label: Any, sample_weight: Any
+    ) -> TopROCDisplay:
         positive, score, weight = check_scores(y_true, y_score, pos_label, sample_weight)
         fpr, tpr, _ = roc_curve(positive, score, sample_weight=weight, drop_intermediate=False)
         point = None if threshold is None else _rates(positive, score >= threshold, weight)
@@ -235,9 +258,10 @@ class TopROCDisplay:
         # Zero is drawn far outside, so that the curve always comes in at the left edge.
         x = np.where(self.fpr > 0, self.fpr, np.finfo(float).tiny)
         (self.line_,) = ax.plot(x, self.tpr, drawstyle="steps-post", gid=_CURVE, **style)
+        self.band_ = self._draw_bands(ax)
         self._set_axes(ax, left)
         self.point_ = self._mark_operating_point(ax)
-        if style["label"] is not None:
+        if style["label"] is not None or self.bands is not None:
             ax.legend(loc="best", fontsize="small", handlelength=4)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -251,7 +275,23 @@ class TopROCDisplay:
         rates = f"TPR {tpr:.2f} at FPR {fpr:.2g}"
         return rates if name is None else f"{name} ({rates})"
 
-    def _mark_operating_point(self, ax):
+    def _draw_bands(self, ax: Any) -> Any:
+        """Fill between the bands, in steps as the curve, up to the rate 1."""
+        if self.bands is None:
+            return None
+        fpr, lower, upper, *_ = self.bands
+        return ax.fill_between(
+            np.append(fpr, 1.0),
+            np.append(lower, lower[-1]),
+            np.append(upper, upper[-1]),
+            step="post",
+            color=self.line_.get_color(),
+            alpha=0.2,
+            linewidth=0.0,
+            label=f"NP-ROC band, confidence {self.bands.confidence:g}",
+        )
+
+    def _mark_operating_point(self, ax: Any) -> Any:
         """Mark the operating point, a rate of zero at the left edge wherever that moves."""
         if self.operating_point is None:
             return None
@@ -270,7 +310,7 @@ class TopROCDisplay:
         return point
 
     @staticmethod
-    def _set_axes(ax, left: float) -> None:
+    def _set_axes(ax: Any, left: float) -> None:
         """Logarithmic axis from `left`, which stands for zero, to 1."""
         from matplotlib.ticker import NullFormatter
 
@@ -286,6 +326,16 @@ class TopROCDisplay:
         ax.set_xlabel("False positive rate (logarithmic, zero at the left edge)")
         ax.set_ylabel("True positive rate")
         ax.grid(True, which="major", alpha=0.3)
+
+
+def _bands_of(
+    y_true: Any, y_score: Any, pos_label: Any, sample_weight: Any, confidence: float | None
+) -> NeymanPearsonBands | None:
+    if confidence is None:
+        return None
+    return neyman_pearson_bands(
+        y_true, y_score, confidence=confidence, pos_label=pos_label, sample_weight=sample_weight
+    )
 
 
 def _decade_label(decade: float) -> str:

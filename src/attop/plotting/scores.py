@@ -19,7 +19,7 @@ class _Sample(NamedTuple):
     total: float
 
     @classmethod
-    def of(cls, scores, weights) -> _Sample:
+    def of(cls, scores: NDArray[np.float64], weights: Any) -> _Sample:
         weights = np.ones(len(scores)) if weights is None else weights
         return cls(scores, weights, float(np.sum(weights)))
 
@@ -85,8 +85,8 @@ class ScoreDistributionDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
+        estimator: Any,
+        X: Any,
         y: ArrayLike,
         *,
         threshold: float | str | None = "auto",
@@ -255,7 +255,9 @@ class ScoreDistributionDisplay:
         below = np.linspace(low, self.threshold, n_below + 1)
         return np.r_[below, np.linspace(self.threshold, high, bins - n_below + 1)[1:]]
 
-    def _draw_class(self, ax, sample: _Sample, edges, label: str, color: str, **style: Any):
+    def _draw_class(
+        self, ax: Any, sample: _Sample, edges: Any, label: str, color: str, **style: Any
+    ) -> Any:
         """Histogram of one class, with its size and rate in the legend."""
         counts, _ = np.histogram(sample.scores, edges, weights=sample.weights)
         label = f"{_count_in_words(sample.total)} {label}"
@@ -273,7 +275,7 @@ class ScoreDistributionDisplay:
             **style,
         )
 
-    def _draw_threshold(self, ax):
+    def _draw_threshold(self, ax: Any) -> Any:
         if self.threshold is None:
             return None
         return ax.axvline(

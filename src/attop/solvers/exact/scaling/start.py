@@ -7,6 +7,8 @@ variables; large ones with the solution of a subsample, carried over to all samp
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
@@ -19,13 +21,14 @@ from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.scaling.parts import Part
 from attop.solvers.exact.tuning import DEFAULT, Tuning
 
-Point = tuple[NDArray[np.float64], NDArray[np.float64]]
+Vector = NDArray[np.float64]
+Point = tuple[Vector, Vector]
 
 #: A larger violation of the constraints, relative to them, is mended before the certificate.
 BALANCED = 1e-10
 
 
-def small(problem: Problem, random_state, tuning: Tuning = DEFAULT) -> Point:
+def small(problem: Problem, random_state: Any, tuning: Tuning = DEFAULT) -> Point:
     """A feasible point with few variables: some positives against some competitors."""
     rng = check_random_state(random_state)
     p, m = len(problem.positives), len(problem.competitors)
@@ -60,7 +63,9 @@ def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.floa
     return _made_feasible(problem, np.array(alpha, np.float64), np.array(beta, np.float64))
 
 
-def _made_feasible(problem: Problem, alpha, beta) -> Point:
+def _made_feasible(
+    problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]
+) -> Point:
     """The same in place."""
     np.clip(alpha, 0.0, problem.alpha_max, out=alpha)
     np.clip(beta, 0.0, problem.betas.bound, out=beta)
@@ -79,7 +84,9 @@ def _made_feasible(problem: Problem, alpha, beta) -> Point:
     return alpha, beta
 
 
-def _balanced(problem: Problem, alpha, beta, alpha_merit, beta_merit) -> Point:
+def _balanced(
+    problem: Problem, alpha: Vector, beta: Vector, alpha_merit: Vector, beta_merit: Vector
+) -> Point:
     """Equal sums: what one side has too much is taken from its variables of the least merit.
 
     The others stay where they are, most of them at their bound: a common factor would put every
@@ -94,7 +101,7 @@ def _balanced(problem: Problem, alpha, beta, alpha_merit, beta_merit) -> Point:
     return alpha, beta
 
 
-def _take(values, weights, merit, amount: float) -> None:
+def _take(values: Vector, weights: Vector, merit: Vector, amount: float) -> None:
     """Take an amount from the sum of the values, those of the least merit first, in place."""
     there = np.flatnonzero(values)
     order = there[np.argsort(merit[there], kind="stable")]
@@ -164,7 +171,7 @@ def extended(part: Part, solved: State, problem: Problem, scores: NDArray[np.flo
     return _made_feasible(problem, alpha, weights)
 
 
-def embedded(part: Part, solved: State, problem: Problem, random_state) -> Point:
+def embedded(part: Part, solved: State, problem: Problem, random_state: Any) -> Point:
     """The solution of a subsample as a point of the whole, without scores of the other samples.
 
     Where a share of the competitors has to fill the top, others are drawn to join its own.
@@ -191,7 +198,9 @@ def scores_by(part: Part, solved: State, whole: State) -> NDArray[np.float64]:
     return whole.scores
 
 
-def _beta_weights(part, solved, problem, scores) -> NDArray[np.float64]:
+def _beta_weights(
+    part: Part, solved: State, problem: Problem, scores: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Betas in units of the cap: known ones keep theirs, others join by their score."""
     family, competing = problem.family, scores[problem.competitors]
     t = objectives.threshold(problem, scores)
