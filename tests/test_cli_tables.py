@@ -266,6 +266,20 @@ def test_weights_count_copies(capsys, tmp_path, more):
     assert copied.objective_ == pytest.approx(saved.model[-1].objective_, rel=3e-4)
 
 
+def test_samples_of_weight_zero_are_left_out(capsys, tmp_path):
+    frame = table(300).assign(copies=1.0)
+    frame.loc[::10, "copies"] = 0.0
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame[frame["copies"] > 0].to_csv(tmp_path / "b.csv", index=False)
+    for name in ("a", "b"):
+        arguments = (*FIT, "--weight", "copies", "--save", tmp_path / f"{name}.joblib")
+        status, out, err = run(capsys, "fit", tmp_path / f"{name}.csv", *arguments)
+        assert status == 0, err
+        assert ("30 samples of weight 0 are left out" in out) == (name == "a")
+    a, b = (load_model(tmp_path / f"{name}.joblib").model[-1] for name in ("a", "b"))
+    assert a.objective_ == b.objective_
+
+
 def test_the_search_tries_what_is_not_given_and_shows_a_table(capsys, folder, tmp_path):
     path = tmp_path / "m.joblib"
     arguments = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -116,7 +116,19 @@ def _read_table(path: Path, roles: Roles) -> Samples:
     y, positive = _labels(frame, roles, file)
     X = feature_frame(frame, columns, file)
     notes += _notes_on_gaps(X, columns)
-    return Samples(X, y, positive, _weights(frame, roles, file), columns, notes=notes)
+    samples = Samples(X, y, positive, _weights(frame, roles, file), columns, notes=notes)
+    return samples if samples.weight is None else _without_weightless(samples)
+
+
+def _without_weightless(samples: Samples) -> Samples:
+    """The samples that count: a weight of 0 is no copy at all, for a threshold neither."""
+    assert samples.weight is not None
+    counted = np.flatnonzero(samples.weight > 0)
+    n_left_out = len(samples.weight) - len(counted)
+    if not n_left_out:
+        return samples
+    notes = [*samples.notes, f"{n_left_out} samples of weight 0 are left out."]
+    return replace(samples.take(counted), notes=notes)
 
 
 def _labels(frame: DataFrame, roles: Roles, file: str) -> tuple[NDArray[Any], Any]:
