@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from attop.cli._training import Trained
 
 
+#: Confidence of the bands of the ROC curve.
+_CONFIDENCE = 0.95
+
+
 def fit_page(
     file: str, description: str, samples: Samples, trained: Trained, assessment: Assessment
 ) -> str:
@@ -39,7 +43,13 @@ def fit_page(
         sections["On samples held out"] += f"<p>{TELLS_NOTHING}</p>"
     else:
         roc, scores = _roc(assessment, name), _distributions(assessment)
-        sections["ROC near the top"] = html_figure(roc, "roc-", "ROC near the top")
+        note = (
+            '<p class="note">The curve shows the samples held out. The shaded band is about new '
+            "ones: for each rate of false positives there is a threshold that keeps it, and whose "
+            "true positive rate is in the band; each of the two holds with a confidence of "
+            f"{_CONFIDENCE:g}.</p>"
+        )
+        sections["ROC near the top"] = note + html_figure(roc, "roc-", "ROC near the top")
         sections["Scores"] = html_figure(scores, "scores-", "Distributions of the scores")
         sections["Thresholds"] = _thresholds(assessment)
     if trained.search is not None:
@@ -64,6 +74,7 @@ def _roc(assessment: Assessment, name: str) -> Any:
         threshold=0.0,
         name=name,
         sample_weight=assessment.weight,
+        bands=_CONFIDENCE,
     )
     return display.figure_
 
