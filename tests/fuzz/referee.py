@@ -78,7 +78,7 @@ def scores_of(function: Function, X, rows, coefficients) -> tuple[np.ndarray, np
     for i in range(0, len(X), _BLOCK):
         part = slice(i, i + _BLOCK)
         if function.name == "precomputed":
-            entries = X[part][:, rows]
+            entries = X[part][:, rows].astype(LONG)
             largest = np.abs(entries)
         else:
             entries = largest = function(X[part], X[rows])

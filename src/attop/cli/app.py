@@ -21,11 +21,13 @@ from attop import __version__
 from attop.cli.datasets import datasets
 from attop.cli.demo import demo
 from attop.cli.diagram import diagram
+from attop.cli.export import export
 from attop.cli.figure import figure
 from attop.cli.fit import fit
 from attop.cli.predict import predict
 from attop.cli.report import report
 from attop.cli.run import run as run_command
+from attop.cli.show import show
 from attop.cli.table import table
 
 app = typer.Typer(
@@ -45,6 +47,8 @@ app.command()(diagram)
 app.command()(report)
 app.command()(fit)
 app.command()(predict)
+app.command()(export)
+app.command()(show)
 
 
 def _print_version(wanted: bool) -> None:

@@ -37,8 +37,8 @@ OTHER_ROUNDING = 8.0
 EXPONENTIAL_ROUNDING = 4.0
 #: Terms of the error of entries in double precision that make a sample far, and how far off any
 #: entry then is at most.
-_DOUBLE_LIMIT = 1e-10
-ACCURACY = 5.0 * _DOUBLE_LIMIT
+DOUBLE_LIMIT = 1e-10
+ACCURACY = 5.0 * DOUBLE_LIMIT
 #: Samples within so many times the median squared distance from the mean make the centre.
 _NEAR = 9.0
 #: Numbers of far samples that are made dense at once.
@@ -114,7 +114,7 @@ def gaussian_entries(X: Points, Y: Points, gamma: float) -> NDArray[np.float64]:
     values += X.norms[:, np.newaxis]
     values += Y.norms
     rounding = distance_rounding(X.centred.shape[1], np.float64)
-    border = far_norm2(gamma, rounding, _DOUBLE_LIMIT)
+    border = far_norm2(gamma, rounding, DOUBLE_LIMIT)
     largest = max(np.max(X.norms, initial=0.0), np.max(Y.norms, initial=0.0))
     # What may be zero is: samples are as near to themselves as can be.
     nothing = 4.0 * rounding * min(border, largest)
