@@ -45,7 +45,7 @@ FIT = ("--target", "kind", "--positive", "good", "--method", "patmat-np", "--tau
 
 @pytest.fixture(scope="module")
 def model(files):
-    path = files / "model.joblib"
+    path = files / "model.attop"
     with pytest.raises(SystemExit) as ending:
         main(["fit", str(files / "data.csv"), *FIT, "--save", str(path)])
     assert ending.value.code == 0
@@ -53,7 +53,7 @@ def model(files):
 
 
 def test_fit_reports_on_held_out_samples_and_saves(capsys, files, tmp_path):
-    path = tmp_path / "deep" / "model.joblib"
+    path = tmp_path / "deep" / "model.attop"
     status, out, err = run(capsys, "fit", files / "data.csv", *FIT, "--save", path)
     assert status == 0, err
     assert "PatMatNP on 263 samples" in out
@@ -66,7 +66,7 @@ def test_fit_reports_on_held_out_samples_and_saves(capsys, files, tmp_path):
 
 def test_fit_says_in_words_that_there_is_no_certificate(capsys, files, tmp_path):
     grill = ["--target", "kind", "--positive", "bad", "--method", "grill-np", "--kernel", "linear"]
-    path = tmp_path / "model.joblib"
+    path = tmp_path / "model.attop"
     status, out, err = run(capsys, "fit", files / "data.csv", *grill, "--save", path)
     assert status == 0, err
     assert "no certificate of optimality exists" in out
@@ -121,7 +121,7 @@ def test_predictions_go_to_a_file(capsys, files, model, tmp_path):
     ],
 )
 def test_mistakes_of_fit_are_told(capsys, files, tmp_path, arguments, message):
-    path = tmp_path / "model.joblib"
+    path = tmp_path / "model.attop"
     status, _, err = run(capsys, "fit", files / "data.csv", *arguments, "--save", path)
     assert status == 2
     assert message in err
@@ -132,7 +132,7 @@ def test_mistakes_of_fit_are_told(capsys, files, tmp_path, arguments, message):
 def test_mistakes_of_predict_are_told(capsys, files, model, tmp_path):
     for arguments, message in (
         ((model, tmp_path / "nothing.csv"), "There is no file"),
-        ((tmp_path / "nothing.joblib", files / "new.csv"), "There is no file"),
+        ((tmp_path / "nothing.attop", files / "new.csv"), "There is no file"),
         ((files / "data.csv", files / "new.csv"), "cannot be read"),
     ):
         status, _, err = run(capsys, "predict", *arguments)

@@ -57,13 +57,13 @@ def folder(tmp_path_factory):
     new.to_csv(folder / "new.csv", index=False)
     new.to_parquet(folder / "new.parquet")
     with pytest.raises(SystemExit) as ending:
-        main(["fit", str(folder / "loans.csv"), *FIT, "--save", str(folder / "model.joblib")])
+        main(["fit", str(folder / "loans.csv"), *FIT, "--save", str(folder / "model.attop")])
     assert ending.value.code == 0
     return folder
 
 
 def test_words_become_features_and_gaps_are_filled_and_told(capsys, folder, tmp_path):
-    path = tmp_path / "model.joblib"
+    path = tmp_path / "model.attop"
     status, out, err = run(capsys, "fit", folder / "loans.csv", *FIT, "--save", path)
     assert status == 0, err
     assert "300 samples" in out and "categories: job (2), zip (3)" in out
@@ -82,12 +82,12 @@ def test_words_become_features_and_gaps_are_filled_and_told(capsys, folder, tmp_
 
 def test_the_report_is_about_samples_that_its_model_has_not_seen(capsys, folder, tmp_path):
     """Without a refit the model saved is the one of the report, on three quarters."""
-    path = tmp_path / "model.joblib"
+    path = tmp_path / "model.attop"
     arguments = ("fit", folder / "loans.csv", *FIT, "--no-refit", "--save", path)
     status, out, _ = run(capsys, *arguments)
     assert status == 0
     assert "TauFPL on 225 samples" in out and "Model of the report" in out
-    kept, whole = load_model(path).model, load_model(folder / "model.joblib").model
+    kept, whole = load_model(path).model, load_model(folder / "model.attop").model
     assert len(kept[-1].beta_) < len(whole[-1].beta_)
 
 
@@ -99,7 +99,7 @@ def test_predictions_are_the_same_in_every_format_and_chunk(
 ):
     output = tmp_path / f"scores.{ending}"
     arguments = ("--output", output, "--chunk-size", chunk_size)
-    status, out, err = run(capsys, "predict", folder / "model.joblib", folder / source, *arguments)
+    status, out, err = run(capsys, "predict", folder / "model.attop", folder / source, *arguments)
     assert status == 0, err
     if ending == "npz":
         with np.load(output) as arrays:
@@ -111,7 +111,7 @@ def test_predictions_are_the_same_in_every_format_and_chunk(
     assert list(got.columns) == ["loan", "prediction", "score"]
     new = table(120, seed=1)
     assert got["loan"].tolist() == new["loan"].tolist()
-    saved = load_model(folder / "model.joblib")
+    saved = load_model(folder / "model.attop")
     expected = saved.model.decision_function(features(new))
     np.testing.assert_allclose(got["score"], expected, rtol=1e-12)
     assert got["prediction"].tolist() == np.where(expected >= 0, "yes", "no").tolist()
@@ -129,18 +129,18 @@ def features(frame):
 def test_unknown_categories_are_told(capsys, folder, tmp_path):
     path = tmp_path / "new.csv"
     table(20, seed=2).assign(job="astronaut").to_csv(path, index=False)
-    status, _, err = run(capsys, "predict", folder / "model.joblib", path)
+    status, _, err = run(capsys, "predict", folder / "model.attop", path)
     assert status == 0
     assert "'job' has values that the model does not know: 'astronaut'" in err
 
 
 def test_a_header_alone_gives_a_header(capsys, folder, tmp_path):
     table(0).to_csv(tmp_path / "a.csv", index=False)
-    status, out, _ = run(capsys, "predict", folder / "model.joblib", tmp_path / "a.csv")
+    status, out, _ = run(capsys, "predict", folder / "model.attop", tmp_path / "a.csv")
     assert (status, out) == (0, "loan,prediction,score\n")
     table(3).iloc[:0].to_parquet(tmp_path / "a.parquet")
     arguments = (tmp_path / "a.parquet", "--output", tmp_path / "s.npz")
-    assert run(capsys, "predict", folder / "model.joblib", *arguments)[0] == 0
+    assert run(capsys, "predict", folder / "model.attop", *arguments)[0] == 0
     status, _, err = run(capsys, "fit", tmp_path / "a.csv", *FIT, "--save", tmp_path / "m")
     assert status == 2
     assert "no rows below its header" in err
@@ -165,7 +165,7 @@ def test_columns_that_are_no_features_are_refused_with_advice(capsys, tmp_path, 
     path = tmp_path / "loans.csv"
     table().assign(**columns).to_csv(path, index=False)
     more = ("--weight", "w") if case == "weights" else ()
-    status, _, err = run(capsys, "fit", path, *FIT, *more, "--save", tmp_path / "m.joblib")
+    status, _, err = run(capsys, "fit", path, *FIT, *more, "--save", tmp_path / "m.attop")
     assert status == 2
     assert pd.Series([err]).str.contains(message).item(), err
 
@@ -173,7 +173,7 @@ def test_columns_that_are_no_features_are_refused_with_advice(capsys, tmp_path, 
 def test_dates_of_parquet_are_refused(capsys, tmp_path):
     path = tmp_path / "loans.parquet"
     table().assign(opened=pd.Timestamp("2020-01-01")).to_parquet(path)
-    status, _, err = run(capsys, "fit", path, *FIT, "--save", tmp_path / "m.joblib")
+    status, _, err = run(capsys, "fit", path, *FIT, "--save", tmp_path / "m.attop")
     assert status == 2
     assert "'opened' of loans.parquet holds dates" in err
 
@@ -183,7 +183,7 @@ def test_hints(capsys, tmp_path):
     path = tmp_path / "loans.csv"
     frame = table().assign(row=range(300), nothing=None, debt=["?", *range(299)])
     frame.to_csv(path, index=False, sep=";")  # as spreadsheets write it in some countries
-    arguments = (*FIT, "--missing", "?", "--save", tmp_path / "m.joblib")
+    arguments = (*FIT, "--missing", "?", "--save", tmp_path / "m.attop")
     status, out, err = run(capsys, "fit", path, *arguments)
     assert status == 0, err
     assert "'row' has another integer in every row" in out and "--id row" in out
@@ -192,7 +192,7 @@ def test_hints(capsys, tmp_path):
 
 
 def test_one_label_against_all_others(capsys, tmp_path):
-    path, model = tmp_path / "loans.csv", tmp_path / "m.joblib"
+    path, model = tmp_path / "loans.csv", tmp_path / "m.attop"
     frame = table()
     frame.loc[::7, "default"] = "unknown"
     frame.to_csv(path, index=False)
@@ -205,7 +205,7 @@ def test_one_label_against_all_others(capsys, tmp_path):
 
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), (0.0, 1.0)])
 def test_labels_of_numbers_come_back_as_they_are(capsys, tmp_path, labels):
-    path, model = tmp_path / "loans.csv", tmp_path / "m.joblib"
+    path, model = tmp_path / "loans.csv", tmp_path / "m.attop"
     frame = table()
     frame["default"] = np.where(frame["default"] == "yes", labels[1], labels[0])
     frame.to_csv(path, index=False)
@@ -227,7 +227,7 @@ def test_labels_of_numbers_come_back_as_they_are(capsys, tmp_path, labels):
 
 
 def test_a_guaranteed_threshold_holds_out_its_negatives_before_the_search(capsys, tmp_path):
-    path, model = tmp_path / "loans.csv", tmp_path / "m.joblib"
+    path, model = tmp_path / "loans.csv", tmp_path / "m.attop"
     table(900).to_csv(path, index=False)
     search = ("--search", "--C", "1", "--guarantee", "fpr=0.1", "--confidence", "0.9")
     status, out, err = run(capsys, "fit", path, *FIT, *search, "--save", model)
@@ -252,10 +252,10 @@ def test_weights_count_copies(capsys, tmp_path, more):
     frame.to_csv(tmp_path / "a.csv", index=False)
     arguments = (*FIT, *more, "--weight", "copies", "--C", "1")
     status, _, err = run(
-        capsys, "fit", tmp_path / "a.csv", *arguments, "--save", tmp_path / "m.joblib"
+        capsys, "fit", tmp_path / "a.csv", *arguments, "--save", tmp_path / "m.attop"
     )
     assert status == 0, err
-    saved = load_model(tmp_path / "m.joblib")
+    saved = load_model(tmp_path / "m.attop")
     assert "copies" not in saved.metadata["columns"]["numbers"]
     if more:
         return
@@ -272,16 +272,16 @@ def test_samples_of_weight_zero_are_left_out(capsys, tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame[frame["copies"] > 0].to_csv(tmp_path / "b.csv", index=False)
     for name in ("a", "b"):
-        arguments = (*FIT, "--weight", "copies", "--save", tmp_path / f"{name}.joblib")
+        arguments = (*FIT, "--weight", "copies", "--save", tmp_path / f"{name}.attop")
         status, out, err = run(capsys, "fit", tmp_path / f"{name}.csv", *arguments)
         assert status == 0, err
         assert ("30 samples of weight 0 are left out" in out) == (name == "a")
-    a, b = (load_model(tmp_path / f"{name}.joblib").model[-1] for name in ("a", "b"))
+    a, b = (load_model(tmp_path / f"{name}.attop").model[-1] for name in ("a", "b"))
     assert a.objective_ == b.objective_
 
 
 def test_the_search_tries_what_is_not_given_and_shows_a_table(capsys, folder, tmp_path):
-    path = tmp_path / "m.joblib"
+    path = tmp_path / "m.attop"
     arguments = (
         *COLUMNS,
         "--method",
@@ -309,7 +309,7 @@ def test_a_model_that_tells_nothing_does_not_win_a_search():
 
 
 def test_page_is_complete_in_itself(capsys, folder, tmp_path):
-    path, page = tmp_path / "m.joblib", tmp_path / "deep" / "m.html"
+    path, page = tmp_path / "m.attop", tmp_path / "deep" / "m.html"
     arguments = (*FIT, "--search", "--save", path, "--page", page)
     status, out, err = run(capsys, "fit", folder / "loans.csv", *arguments)
     assert status == 0, err
@@ -340,7 +340,7 @@ def test_matrices(capsys, tmp_path, kind):
     y = np.where(rng.random(200) < 0.3, 1, -1)
     X = rng.normal(size=(200, 5)) + (y == 1)[:, None]
     X[0, 4] = 1.0
-    path, model = tmp_path / f"a.{kind}", tmp_path / "m.joblib"
+    path, model = tmp_path / f"a.{kind}", tmp_path / "m.attop"
     if kind == "npz":
         np.savez(path, X=X, y=y, id=np.arange(200))
     else:
@@ -356,35 +356,49 @@ def test_matrices(capsys, tmp_path, kind):
     assert (status, "has no names of columns" in err) == (2, True)
 
 
+def test_pickles_only_where_the_user_says_so(capsys, folder, tmp_path):
+    path = tmp_path / "model.pickle"
+    fit = ("fit", folder / "loans.csv", *FIT, "--save", path, "--pickle")
+    assert run(capsys, *fit)[0] == 0
+    status, _, err = run(capsys, "predict", path, folder / "new.csv")
+    assert status == 2
+    assert "add --pickle" in err
+    _, expected, _ = run(capsys, "predict", folder / "model.attop", folder / "new.csv")
+    status, out, _ = run(capsys, "predict", path, folder / "new.csv", "--pickle")
+    assert (status, out) == (0, expected)
+    status, _, err = run(capsys, "predict", folder / "new.csv", folder / "new.csv", "--pickle")
+    assert (status, "cannot be read" in err) == (2, True)
+
+
 def test_tables_and_matrices_are_not_mixed_up(capsys, folder, tmp_path):
     np.savez(tmp_path / "a.npz", X=np.eye(4))
-    status, _, err = run(capsys, "predict", folder / "model.joblib", tmp_path / "a.npz")
+    status, _, err = run(capsys, "predict", folder / "model.attop", tmp_path / "a.npz")
     assert (status, "fitted to named columns" in err) == (2, True)
 
 
 def test_nothing_is_replaced_without_force(capsys, folder, tmp_path):
-    model, output = tmp_path / "m.joblib", tmp_path / "s.csv"
+    model, output = tmp_path / "m.attop", tmp_path / "s.csv"
     model.write_text("precious")
     output.write_text("precious")
     commands = (
         ("fit", folder / "loans.csv", *FIT, "--save", model),
         ("fit", folder / "loans.csv", *FIT, "--save", tmp_path / "n", "--page", output),
-        ("predict", folder / "model.joblib", folder / "new.csv", "--output", output),
+        ("predict", folder / "model.attop", folder / "new.csv", "--output", output),
     )
     for command in commands:
         status, _, err = run(capsys, *command)
         assert (status, "--force" in err) == (2, True)
     assert model.read_text() == output.read_text() == "precious"
-    assert {path.name for path in tmp_path.iterdir()} == {"m.joblib", "s.csv"}
+    assert {path.name for path in tmp_path.iterdir()} == {"m.attop", "s.csv"}
     assert run(capsys, *commands[2], "--force")[0] == 0
     assert output.read_text().startswith("loan,")
 
 
 @pytest.mark.parametrize("damage", [lambda c: c[: len(c) // 2], lambda c: b"", lambda c: b"x" * 99])
 def test_damaged_and_foreign_files_are_named(capsys, folder, tmp_path, damage):
-    for name in ("model.joblib", "new.parquet"):
+    for name in ("model.attop", "new.parquet"):
         (tmp_path / name).write_bytes(damage((folder / name).read_bytes()))
-        model = tmp_path / name if "model" in name else folder / "model.joblib"
+        model = tmp_path / name if "model" in name else folder / "model.attop"
         data = folder / "new.csv" if "model" in name else tmp_path / name
         status, _, err = run(capsys, "predict", model, data)
         assert status == 2
@@ -393,7 +407,7 @@ def test_damaged_and_foreign_files_are_named(capsys, folder, tmp_path, damage):
 
 def test_a_folder_that_cannot_be_written_is_told_before_the_work(capsys, folder, tmp_path):
     (tmp_path / "file").touch()
-    arguments = (*FIT, "--save", tmp_path / "file" / "m.joblib")
+    arguments = (*FIT, "--save", tmp_path / "file" / "m.attop")
     status, out, err = run(capsys, "fit", folder / "loans.csv", *arguments)
     assert status == 2
     assert "TauFPL" not in out

@@ -142,3 +142,11 @@ Verbose = Annotated[
     bool,
     typer.Option("--verbose", help="Show the progress of the solver.", rich_help_panel=_OUTPUT),
 ]
+Pickle = Annotated[
+    bool,
+    typer.Option(
+        "--pickle",
+        help="Save a pickle, which runs code when it is opened, instead of a safe file.",
+        rich_help_panel=_OUTPUT,
+    ),
+]

@@ -12,7 +12,7 @@ from rich.console import Console
 from attop.cli import _options as options
 from attop.cli._files import ForceOption, check_output
 from attop.cli._messages import in_options, told
-from attop.cli._models import SavedModel, save_model
+from attop.cli._models import SavedModel, check_format, save_model
 from attop.cli._training import Guarantee, Recipe, Trained, certificate, make_classifier
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def fit(
     confidence: options.Confidence = 0.95,
     held_out: options.HeldOut = 0.25,
     refit: options.Refit = True,
-    save: options.Save = Path("model.joblib"),
+    save: options.Save = Path("model.attop"),
+    pickle: options.Pickle = False,
     page: options.Page = None,
     seed: options.Seed = 0,
     force: ForceOption = False,
@@ -64,6 +65,7 @@ def fit(
     from attop.cli._samples import Roles
 
     check_output(save, "--save", force=force)
+    check_format(pickled=pickle)
     if page is not None:
         check_page(page, force=force)
     roles = Roles(target, positive, id, weight, ignore or (), categorical or (), missing or ())
@@ -88,7 +90,7 @@ def fit(
             raise ValueError("--metric chooses the best of a search: add --search.")
     except ValueError as error:
         raise typer.BadParameter(in_options(error)) from None
-    make_model(data, roles, recipe, held_out, save=save, page=page, refit=refit)
+    make_model(data, roles, recipe, held_out, save=save, pickled=pickle, page=page, refit=refit)
 
 
 def make_model(
@@ -98,6 +100,7 @@ def make_model(
     held_out: float,
     *,
     save: Path,
+    pickled: bool,
     page: Path | None,
     refit: bool,
 ) -> None:
@@ -121,7 +124,7 @@ def make_model(
     if refit and training is not samples:
         with told(console), _working(console, recipe.found(trained)):
             final = recipe.found(trained).fit(samples)
-    save_model(SavedModel(final.model, _metadata(data, samples)), save)
+    save_model(SavedModel(final.model, _metadata(data, samples)), save, pickled=pickled)
     which = f"all {len(samples.y)} samples" if final is not trained else "the report"
     _say(console, f"Model of {which}: {save}")
     if page is not None:

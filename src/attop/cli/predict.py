@@ -38,13 +38,18 @@ def predict(
         typer.Option("--id", help="Column to carry through; that of attop fit by default."),
     ] = None,
     chunk_size: Annotated[int, typer.Option(help="Rows in memory at a time.", min=1)] = 20_000,
+    pickle: Annotated[
+        bool,
+        typer.Option(
+            "--pickle", help="MODEL is a pickle, which runs code when it is opened: one you trust."
+        ),
+    ] = False,
     force: ForceOption = False,
 ) -> None:
     """Predict the labels of new samples, with their scores: 0 at the threshold, positive above.
 
     Tables are read and written in chunks, so that they may be larger than memory.  Columns that
-    the model does not know are left aside.  A model file can run code when it is opened: use
-    only those you trust.
+    the model does not know are left aside.
     """
     from attop.cli._writers import check_ending, predictions_writer
 
@@ -53,7 +58,7 @@ def predict(
         check_ending(output)
         check_output(output, "--output", force=force)
     with told(console):
-        saved = load_model(model)
+        saved = load_model(model, pickled=pickle)
         if not data.is_file():
             raise FileNotFoundError(f"There is no file {data}.")
         unknown = UnknownCategories(saved.model)
