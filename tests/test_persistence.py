@@ -13,6 +13,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.compose import ColumnTransformer, make_column_selector
@@ -532,3 +533,13 @@ def test_commands_on_other_files(name, capsys, tmp_path):
     assert status == 2
     assert "No such file" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array])
+def test_models_of_sparse_samples_travel(tmp_path, form):
+    rng = np.random.default_rng(0)
+    X = form(rng.random((60, 8)) * (rng.random((60, 8)) < 0.4))
+    model = TauFPL(0.2).fit(X, np.arange(60) % 3 == 0)
+    path = tmp_path / "model.skops"
+    attop.save(model, path)
+    assert_array_equal(attop.load(path).decision_function(X), model.decision_function(X))

@@ -6,8 +6,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import attop
@@ -16,6 +20,7 @@ from attop._weights import are_unit, of_rows, unit_weights, weighted_sum
 from attop.families import Largest, TopMean
 from attop.formulations import FORMULATIONS
 from attop.kernels.functions import Gram, Kernel
+from attop.metrics import get_scorer
 from attop.model_selection import AtTopCV, fit_path
 from attop.objectives import dual_value, infeasibility, primal_value, signed_coefficients
 from attop.solvers import get_solver
@@ -312,3 +317,29 @@ def test_ones_that_take_no_memory():
 def test_a_subsample_has_no_more_at_the_top_than_it_has():
     assert TopMean(8).subsampled(0.5, 2.6) == TopMean(2)
     assert isinstance(TopMean(8).subsampled(0.5, 0.4), Largest)
+
+
+def test_weights_are_routed_through_searches_and_pipelines():
+    X, positive = two_clouds(20, 40, seed=3)
+    weights = some_weights(60, 3, whole=True)
+    # Copies of a sample are in one fold, as the sample with its weight is.
+    folds = [(np.arange(60) % 3 != k, np.arange(60) % 3 == k) for k in range(3)]
+    folds = [(np.flatnonzero(train), np.flatnonzero(test)) for train, test in folds]
+    copy_of = np.repeat(np.arange(60), weights.astype(int))
+    more = [tuple(np.flatnonzero(np.isin(copy_of, rows)) for rows in fold) for fold in folds]
+    grid = {"taufpl__C": [0.03, 3.0]}
+    with config_context(enable_metadata_routing=True):
+        model = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=True),
+            TauFPL(0.2, gamma=0.3, tol=1e-8).set_fit_request(sample_weight=True),
+        )
+        scorer = get_scorer("partial_auc_0.3").set_score_request(sample_weight=True)
+        search = GridSearchCV(model, grid, scoring=scorer, cv=folds)
+        search.fit(X, positive, sample_weight=weights)
+    plain = make_pipeline(StandardScaler(), TauFPL(0.2, gamma=0.3, tol=1e-8))
+    other = GridSearchCV(plain, grid, scoring=get_scorer("partial_auc_0.3"), cv=more)
+    other.fit(X[copy_of], positive[copy_of])
+    scores = [found.cv_results_["mean_test_score"] for found in (search, other)]
+    assert_allclose(*scores, atol=1e-9)
+    objectives = [found.best_estimator_[-1].objective_ for found in (search, other)]
+    assert_allclose(*objectives, rtol=1e-6)

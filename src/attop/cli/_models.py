@@ -40,7 +40,7 @@ def save_model(saved: SavedModel, path: Path, *, pickled: bool = False) -> None:
     import attop
 
     if not pickled:
-        attop.save(saved.model, path, notes=saved.metadata, trusted=_sparse())
+        attop.save(saved.model, path, notes=saved.metadata)
         return
     with written_whole(path) as temporary:
         joblib.dump({"kind": KIND, **saved._asdict()}, temporary, compress=3)
@@ -61,7 +61,7 @@ def load_model(path: Path, *, pickled: bool = False) -> SavedModel:
     if pickled:
         return _load_pickle(path)
     try:
-        saved = SavedModel(attop.load(path, trusted=_sparse()), attop.model_card(path)["notes"])
+        saved = SavedModel(attop.load(path), attop.model_card(path)["notes"])
     except ValueError as error:
         raise typer.BadParameter(
             f"{path} cannot be read: {error} If it is a pickle that you trust, add --pickle.",
@@ -73,13 +73,6 @@ def load_model(path: Path, *, pickled: bool = False) -> SavedModel:
             param_hint="MODEL",
         )
     return saved
-
-
-def _sparse() -> tuple[type, ...]:
-    """Types of the support vectors of models that were fitted to sparse samples."""
-    import scipy.sparse as sp
-
-    return sp.csr_matrix, sp.csr_array
 
 
 def _load_pickle(path: Path) -> SavedModel:

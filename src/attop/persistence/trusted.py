@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-#: Parts of scikit-learn and numpy that skops does not trust by itself, as it does estimators.
+#: Parts of other packages that skops does not trust by itself, as it does estimators.
 OTHERS = (
     "numpy.dtype",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
     "sklearn.compose._column_transformer._RemainderColsList",
     "sklearn.compose._column_transformer.make_column_selector",
     *(
