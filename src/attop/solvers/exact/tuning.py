@@ -27,6 +27,8 @@ class Tuning:
         Free variables with a column at hand that join.
     creeping : float
         A round that leaves more than this share of the gap asks for a larger block.
+    before_face, face_up_to : int
+        After so many pair moves all free variables are moved at once, if there are at most so many.
     turns : int
         Pair moves and the interior-point method take turns at most so often.
     one_thread_below : int
@@ -79,6 +81,8 @@ class Tuning:
     most_new: int = 512
     free: int = 2048
     creeping: float = 0.9
+    before_face: int = 100
+    face_up_to: int = 1024
     turns: int = 4
     one_thread_below: int = 4000
     large: int = 16384

@@ -273,8 +273,9 @@ class State:
         block.kernel[every, every] += self._penalty(chosen)
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
         norm2 = self._norm2_outside(chosen)
+        lift = 0.0 if isinstance(self.store, LinearStore) else self.store.source.shift
         group, *effort = solve_subproblem(
-            block, self._group(chosen), terms, self.betas, norm2, tolerance, self.tuning
+            block, self._group(chosen), terms, self.betas, norm2, tolerance, self.tuning, lift
         )
         self._move(chosen, block.value, block.member, group.cap)
         return effort[0], effort[1]

@@ -1,9 +1,13 @@
-"""Solves the subproblem on a block: pair moves, and an interior-point method where they creep."""
+"""Solves the subproblem on a block: pair moves, Newton's method on faces, and where these fail an
+interior-point method."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from attop.families.base import BetaTerms, Cap
 from attop.solvers.exact.subproblem.block import Block, Group, Terms
+from attop.solvers.exact.subproblem.face import LEAST_RIDGE, newton_on_face
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.norm import solve_norm
 from attop.solvers.exact.subproblem.pairs import solve_pairs
@@ -13,6 +17,8 @@ from attop.solvers.exact.tuning import Tuning
 #: Entries that the pair moves of one call may go through, some tens of milliseconds of them, and
 #: what the number of these moves is a multiple of: moves by turns go on as if in one call.
 CALL, EVEN = 2**23, 256
+#: By this factor the ridge of Newton's method grows where its moves go too far.
+_STIFFER = 100.0
 
 
 def solve_subproblem(
@@ -23,6 +29,7 @@ def solve_subproblem(
     norm2_outside: float,
     tolerance: float,
     tuning: Tuning,
+    lift: float = 0.0,
 ) -> tuple[Group, int, int]:
     """Maximise the dual over the block, in place.
 
@@ -37,7 +44,9 @@ def solve_subproblem(
     tolerance : float
         Largest violation of optimality that may remain.
     tuning : Tuning
-        How often pair moves and the interior-point method take turns.
+        How often the methods take turns.
+    lift : float
+        The constant that the kernel of the block lacks.
 
     Returns
     -------
@@ -48,14 +57,29 @@ def solve_subproblem(
     """
     # As many pair moves (each O(b)) as cost what the interior-point method (O(b^3)) would.
     budget = 200 + 4 * len(block.value) + len(block.value) ** 2 // 60
-    total = turns = 0
-    kernels = Kernels(block.kernel)
+    total = turns = since = 0
+    ridge, faces = LEAST_RIDGE, True
     while turns < tuning.turns:
-        group, steps = _pair_moves(block, group, terms, betas, norm2_outside, tolerance, budget)
+        n_free = int(np.count_nonzero((block.rise > 0.0) & (block.fall > 0.0))) if faces else 0
+        faces = faces and n_free <= tuning.face_up_to
+        batch = min(budget, max(tuning.before_face, n_free // 2)) if faces else budget
+        group, steps = _pair_moves(block, group, terms, betas, norm2_outside, tolerance, batch)
         total += steps
-        if steps < budget:
+        since += steps
+        if steps < batch:
             break
-        turns += 1
+        if faces and since < budget:
+            price = betas.norm_price
+            for _ in range(3):
+                face = newton_on_face(block, group, terms, lift, price, norm2_outside, ridge)
+                group, gained = Group(*face[0]), face[1]
+                if gained:
+                    ridge = max(ridge / _STIFFER, LEAST_RIDGE)
+                    break
+                ridge = min(ridge * _STIFFER, 1.0)
+            continue
+        turns, since = turns + 1, 0
+        kernels = Kernels(block.kernel)
         found = interior_point(block, kernels, group, terms, betas, norm2_outside, tuning)
         if found is None:  # nor would more pair moves get far
             break
