@@ -25,9 +25,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.utils import gen_batches
 
-from attop.kernels.blocks import BLOCK, as_float64
+from attop.kernels.blocks import BLOCK, as_float64, slices
 
 #: An inner product of d features in BLAS errs by at most so many times ``sqrt(d) u |x| |x'|``.
 PRODUCT_ROUNDING = 4.0
@@ -127,12 +126,24 @@ def gaussian_entries(X: Points, Y: Points, gamma: float) -> NDArray[np.float64]:
     return np.exp(values, out=values)
 
 
+def gaussian_whole(X: Any, gamma: float) -> tuple[NDArray[np.float64], float]:
+    """`gaussian_kernel` of all rows of `X`, and how far its entries may be off."""
+    points = Points.of(X, None if sp.issparse(X) else centre(X))
+    values = gaussian_entries(points, points, gamma)
+    largest = float(np.max(points.norms, initial=0.0))
+    return values, _accuracy(X.shape[1], gamma, largest)
+
+
 def gaussian_accuracy(X: Any, rows: NDArray[np.intp], gamma: float) -> float:
     """How far float64 entries with the samples at `rows` may be off."""
     if len(rows) == 0:
         return 0.0
-    rounding = gamma * distance_rounding(X.shape[1], np.float64)
-    largest = float(np.max(norms_from(middle_of(X, rows), X, rows) ** 2))
+    return _accuracy(X.shape[1], gamma, float(np.max(norms_from(middle_of(X, rows), X, rows) ** 2)))
+
+
+def _accuracy(n_features: int, gamma: float, largest: float) -> float:
+    """How far entries of samples may be off of which none has a larger squared norm."""
+    rounding = gamma * distance_rounding(n_features, np.float64)
     return 2.0**-51 + min(ACCURACY, 2.0 * rounding * largest)
 
 
@@ -147,7 +158,7 @@ def norms_from(
     """Norms of the samples at `rows`, from `middle` if there is one, in bounded memory."""
     if len(rows) == 0:
         return np.empty(0)
-    parts = (as_float64(X[rows[part]]) for part in gen_batches(len(rows), BLOCK))
+    parts = (as_float64(X[rows[part]]) for part in slices(len(rows), BLOCK))
     squares = [squared_norms(some if middle is None else some - middle) for some in parts]
     return np.sqrt(np.concatenate(squares))
 
@@ -162,7 +173,8 @@ def centre(X: NDArray[Any]) -> NDArray[np.float64]:
         return np.zeros(X.shape[1])
     mean = np.mean(X, axis=0, dtype=np.float64)
     distances = squared_norms(X - mean)
-    near = distances <= _NEAR * np.median(distances)
+    middle = len(X) // 2
+    near = distances <= _NEAR * np.partition(distances, middle)[middle]
     return np.asarray(mean if near.all() else np.mean(X[near], axis=0, dtype=np.float64))
 
 

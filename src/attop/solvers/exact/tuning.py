@@ -17,6 +17,8 @@ class Tuning:
 
     Attributes
     ----------
+    matrix_up_to : int
+        Up to so many samples the whole kernel matrix is computed at once.
     whole_up_to : int
         Up to so many dual variables all of them make the block.
     violators : int
@@ -74,6 +76,7 @@ class Tuning:
         With a larger share of all samples in doubt another reference is looked for.
     """
 
+    matrix_up_to: int = 3000
     whole_up_to: int = 1024
     violators: int = 512
     new_columns: int = 256

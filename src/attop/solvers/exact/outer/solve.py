@@ -15,6 +15,7 @@ from attop.objectives import Certificate
 from attop.problem import Problem
 from attop.solvers.exact.outer.loop import Loop
 from attop.solvers.exact.outer.state import State, Store
+from attop.solvers.exact.outer.whole import is_small, solve_whole
 from attop.solvers.exact.scaling.bounded_scores import BoundedScores
 from attop.solvers.exact.scaling.forecast import Forecast
 from attop.solvers.exact.scaling.keepers import FullScores
@@ -79,6 +80,11 @@ def solve(
         "verbose": verbose,
         "tuning": tuning,
     }
+    if columns is None and is_small(problem, gram, cache_bytes, tuning):
+        found = solve_whole(problem, gram, start=start, **options)
+        if isinstance(found, Solution):
+            return found
+        start = found
     if columns is not None:
         solution = _solve(problem, gram, columns, start=start, all_scores=True, **options)
         precise = columns.precision <= DOUBLE

@@ -6,14 +6,15 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from attop import objectives
 from attop._weights import weighted, weighted_sum
 from attop.families.base import Cap
+from attop.kernels.blocks import slices
 from attop.kernels.columns import ColumnStore
 from attop.kernels.errors import Tally
 from attop.kernels.linear import LinearStore
+from attop.kernels.matrix import MatrixStore
 from attop.problem import Problem
 from attop.solvers.exact.scaling.parts import Part
 from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
@@ -21,7 +22,7 @@ from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
 from attop.solvers.exact.tuning import DEFAULT, Tuning
 
-Store = ColumnStore | LinearStore
+Store = ColumnStore | LinearStore | MatrixStore
 
 #: Scores that are updated at once.
 _PIECE = 2**16
@@ -68,7 +69,7 @@ class State:
         self.cap = 0.0 if self.capped else np.inf
         self.computed_before = store.n_computed
         #: Whether the kernel is definite for sure.
-        self.sure = isinstance(store, LinearStore) or store.source.definite
+        self.sure = store.definite
 
     @property
     def alpha(self) -> NDArray[np.float64]:
@@ -273,9 +274,15 @@ class State:
         block.kernel[every, every] += self._penalty(chosen)
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
         norm2 = self._norm2_outside(chosen)
-        lift = 0.0 if isinstance(self.store, LinearStore) else self.store.source.shift
         group, *effort = solve_subproblem(
-            block, self._group(chosen), terms, self.betas, norm2, tolerance, self.tuning, lift
+            block,
+            self._group(chosen),
+            terms,
+            self.betas,
+            norm2,
+            tolerance,
+            self.tuning,
+            self.store.shift,
         )
         self._move(chosen, block.value, block.member, group.cap)
         return effort[0], effort[1]
@@ -360,7 +367,7 @@ class State:
         if rise:
             # All members move with the cap by the group's column.
             weights[was_member] += rise * copies[was_member]
-            for part in gen_batches(len(self.scores), _PIECE):
+            for part in slices(len(self.scores), _PIECE):
                 self.scores[part] -= rise * self.group_column[part]
             self.tally += self.group_tally * rise
         self.value[chosen], self.member[chosen], self.cap = value, member, cap

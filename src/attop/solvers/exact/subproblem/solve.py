@@ -1,5 +1,8 @@
-"""Solves the subproblem on a block: pair moves, Newton's method on faces, and where these fail an
-interior-point method."""
+"""Solves the subproblem on a block.
+
+By pair moves, by Newton's method on faces in between, and where these fail by an interior-point
+method.
+"""
 
 from __future__ import annotations
 
