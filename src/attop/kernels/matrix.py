@@ -35,9 +35,9 @@ class KnownGram(Gram):
     entry_rounding: EntryRounding
 
     @classmethod
-    def of(cls, gram: Gram, order: NDArray[np.intp]) -> Self:
-        """The kernel matrix of the samples of `gram` in this order."""
-        X = gram.X[order]
+    def of(cls, gram: Gram, order: NDArray[np.intp] | None = None) -> Self:
+        """The kernel matrix of the samples of `gram`, in this order if there is one."""
+        X = gram.X if order is None else gram.X[order]
         return cls(gram.kernel, X, *gram.kernel.whole(X))
 
     def block(self, rows, columns) -> NDArray[np.float64]:
@@ -60,6 +60,10 @@ class KnownGram(Gram):
         return self.entry_rounding
 
 
+#: Precision of the entries.
+DOUBLE = float(np.finfo(np.float64).eps)
+
+
 class MatrixStore:
     """Gives columns of a matrix that is known, as `attop.kernels.columns.ColumnStore` does.
 
@@ -72,12 +76,19 @@ class MatrixStore:
     #: What was taken from the kernel; whether it is definite; rank, if that is low.
     shift, definite, rank = 0.0, True, None
     #: No bounds are needed: the referee has the same entries.
-    errors = None
+    errors, precision = None, DOUBLE
 
     def __init__(self, gram: KnownGram) -> None:
         self.gram, self.n_samples = gram, gram.n_samples
         self.capacity = self.n_computed = gram.n_samples
         self.largest = float(np.max(np.abs(gram.entries.diagonal()), initial=0.0))
+        self._block: tuple[NDArray[np.intp], NDArray[np.float64]] | None = None
+        self._n_told = 0
+
+    def new_columns(self) -> int:
+        """How many columns were computed since this was last asked for."""
+        new, self._n_told = self.n_computed - self._n_told, self.n_computed
+        return new
 
     def diagonal(self, rows) -> NDArray[np.float64]:
         """Entries of the diagonal."""
@@ -94,10 +105,21 @@ class MatrixStore:
     prepare = fetch
 
     def submatrix(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """A copy of the kernel matrix of `rows`."""
-        if len(rows) == self.n_samples and np.array_equal(rows, np.arange(len(rows))):
-            return self.gram.entries.copy()
-        return self.gram.block(rows, rows)
+        """The kernel matrix of `rows`, whose diagonal the caller may change until the next call.
+
+        Fits that follow each other ask for the same rows.
+        """
+        if self._block is None or not np.array_equal(self._block[0], rows):
+            self._block = None  # makes room for the next
+            whole = len(rows) == self.n_samples and np.array_equal(rows, np.arange(len(rows)))
+            entries = self.gram.entries.copy() if whole else self.gram.block(rows, rows)
+            self._block = rows, entries
+        matrix, every = self._block[1], np.arange(len(rows))
+        matrix[every, every] = self.diagonal(rows)
+        return matrix
+
+    def close(self) -> None:
+        """Nothing: there are no threads to end."""
 
     def add_product(self, rows, weights, out: NDArray[np.float64], keep: bool = True) -> None:
         """``out += sum_i weights[i] * column(rows[i])``."""

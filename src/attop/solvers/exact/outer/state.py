@@ -22,7 +22,7 @@ from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
 from attop.solvers.exact.tuning import DEFAULT, Tuning
 
-Store = ColumnStore | LinearStore | MatrixStore
+Store = ColumnStore | LinearStore
 
 #: Scores that are updated at once.
 _PIECE = 2**16
@@ -53,7 +53,9 @@ class State:
         Columns that the store had computed before this state was made.
     """
 
-    def __init__(self, problem: Problem, store: Store, tuning: Tuning = DEFAULT) -> None:
+    def __init__(
+        self, problem: Problem, store: Store | MatrixStore, tuning: Tuning = DEFAULT
+    ) -> None:
         self.problem, self.store, self.tuning = problem, store, tuning
         self.n_alphas = len(problem.positives)
         self.rows, self.weight = problem.rows, problem.weights

@@ -8,6 +8,8 @@ referee the same kernel entries as the solver.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,7 @@ from attop.kernels.matrix import KnownGram, MatrixStore
 from attop.problem import Problem
 from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.scaling import start as starts
-from attop.solvers.exact.tuning import Tuning
+from attop.solvers.exact.tuning import DEFAULT, Tuning
 from attop.solvers.limits import Limits
 from attop.solvers.solution import Solution, Status
 
@@ -30,69 +32,77 @@ _FIRST, _FURTHER = 1.0, 0.03
 _ROUNDS = 4
 
 
-def is_small(problem: Problem, gram: Gram, cache_bytes: int, tuning: Tuning) -> bool:
-    """Whether the problem is small, and its kernel one without surprises."""
-    n = gram.n_samples
-    return (
-        n <= tuning.matrix_up_to
-        and 8 * n * n <= cache_bytes
-        and gram.kernel.definite
-        and not gram.kernel.explicit
-        and bool(np.isfinite(problem.C))
-    )
+Point = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def is_small(gram: Gram, cache_bytes: int, tuning: Tuning = DEFAULT) -> bool:
+    """Whether the kernel matrix is small, and its kernel one without surprises."""
+    n, kernel = gram.n_samples, gram.kernel
+    fits = n <= tuning.matrix_up_to and 8 * n * n <= cache_bytes
+    return fits and kernel.definite and not kernel.explicit
 
 
 def solve_whole(
+    problem: Problem, gram: Gram, *, start: Point | None, **options: Any
+) -> Solution | Point:
+    """The solution of a small problem or, where that is not certified, how far it has come."""
+    order, place, betas, in_order = _sorted(problem, gram.n_samples)
+    known = MatrixStore(KnownGram.of(gram, order))
+    first = None if start is None else (start[0], start[1][betas])
+    found = solve_known(in_order, known, start=first, **options)
+    alpha, sorted_beta = found if isinstance(found, tuple) else (found.alpha, found.beta)
+    beta = np.empty_like(sorted_beta)
+    beta[betas] = sorted_beta
+    if isinstance(found, tuple):
+        return alpha, beta
+    scores = found.certificate.scores[place]
+    certificate = found.certificate._replace(scores=scores)
+    return replace(found, beta=beta, certificate=certificate, scores=scores)
+
+
+def solve_known(
     problem: Problem,
-    gram: Gram,
+    store: MatrixStore,
     *,
     tol: float,
     limits: Limits,
-    start: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
-    random_state,
+    start: Point | None,
+    random_state: Any,
     verbose: int,
     tuning: Tuning,
-) -> Solution | tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The solution of a small problem or, where that is not certified, how far it has come."""
+) -> Solution | Point:
+    """The same where the matrix is known."""
     began = time.perf_counter()
-    order, place, betas, sorted_problem = _sorted(problem, gram.n_samples)
-    known = KnownGram.of(gram, order)
-    state = State(sorted_problem, MatrixStore(known), tuning)
-    if start is None:
-        state.set(*starts.small(sorted_problem, random_state, tuning))
-    else:
-        state.set(*starts.feasible(sorted_problem, start[0], start[1][betas]))
-        if state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
-            state.set(*starts.small(sorted_problem, random_state, tuning))
+    state = State(problem, store, tuning)
+    if start is not None:
+        state.set(*starts.feasible(problem, *start))
+    if start is None or state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
+        state.set(*starts.small(problem, random_state, tuning))
     ready = time.perf_counter()
     status, steps = _rounds(state, tol, limits, verbose)
     solved = time.perf_counter()
     state.balance()
-    certificate = objectives.certify(sorted_problem, known, state.alpha, state.beta, tol=tol)
+    certificate = objectives.certify(problem, store.gram, state.alpha, state.beta, tol=tol)
     if certificate.certifies(tol):
         status = Status.CONVERGED
-    elif status is Status.CONVERGED:
-        status = Status.STALLED
-    beta = np.empty_like(state.beta)
-    beta[betas] = state.beta
-    if status not in (Status.CONVERGED, Status.MAX_ITER, Status.MAX_TIME):
-        return state.alpha, beta
+    elif status not in (Status.MAX_ITER, Status.MAX_TIME):
+        return state.alpha, state.beta
     return Solution(
         alpha=state.alpha,
-        beta=beta,
+        beta=state.beta,
         status=status,
         history=limits.recorder.finish(),
         n_iter=limits.rounds,
         stats={
-            "columns": float(gram.n_samples),
+            "columns": float(store.new_columns()),
             "steps": float(steps),
             "support": float(np.count_nonzero(state.value)),
             "seconds_start": ready - began,
             "seconds_rounds": solved - ready,
             "seconds_certificate": time.perf_counter() - solved,
         },
-        certificate=certificate._replace(scores=certificate.scores[place]),
-        scores=state.scores[place],
+        certificate=certificate,
+        scores=certificate.scores,
     )
 
 
