@@ -26,6 +26,7 @@ from attop.cli.predict import predict
 from attop.cli.report import report
 from attop.cli.run import run as run_command
 from attop.cli.table import table
+from attop.cli.warmup import warmup
 
 app = typer.Typer(
     name="attop",
@@ -44,6 +45,7 @@ app.command()(diagram)
 app.command()(report)
 app.command()(fit)
 app.command()(predict)
+app.command()(warmup)
 
 
 def _print_version(wanted: bool) -> None:

@@ -42,7 +42,8 @@ class KnownGram(Gram):
 
     def block(self, rows, columns) -> NDArray[np.float64]:
         """The entries at `rows` x `columns`."""
-        return self.entries.take(rows, axis=0).take(columns, axis=1)
+        found: NDArray[np.float64] = self.entries.take(rows, axis=0).take(columns, axis=1)
+        return found
 
     def against(self, columns) -> Callable[..., NDArray[np.float64]]:
         """A function of rows and a slice of `columns` that gives the entries there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from numbers import Integral
@@ -45,9 +45,9 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     """Choice of parameters and formulation by cross-validation with shared work.
 
     Each kernel column is computed once for all samples and serves every fit with that kernel: all
-    values of the other parameters, all formulations and all folds.  Each fit starts from the solution most
-    like it, and the samples left out are scored on the way.  The models are those of
-    separate fits, up to the tolerance.
+    values of the other parameters, all formulations and all folds.  Each fit starts from the
+    solution most like it, and the samples left out are scored on the way.  The models are those
+    of separate fits, up to the tolerance.
 
     Parameters
     ----------
@@ -56,8 +56,9 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     param_grid : dict or list of dict, default=None
         Values to try of ``"C"`` or ``"lambda"`` (``C = 1 / (lambda n_positives)`` with
         the positives of the training samples), ``"surrogate"``, ``"K"``, ``"tau"``,
-        ``"theta"``, and of ``"gamma"``, ``"degree"`` and ``"coef0"`` of the kernel.  A dict serves every estimator, as far as it takes the parameters; a
-        list has one for each.  None is ``lambda`` from 1e-1 to 1e-5.
+        ``"theta"``, and of ``"gamma"``, ``"degree"`` and ``"coef0"`` of the kernel.  A dict
+        serves every estimator, as far as it takes the parameters; a list has one for each.
+        None is ``lambda`` from 1e-1 to 1e-5.
     cv : int, splitter or iterable of (train, test), default=5
         The folds; an int is a number of stratified ones.
     scoring : str or callable, default="tpr_at_fpr_0.05"
@@ -243,11 +244,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def _run(self, task: Task, stores: Stores) -> list[FoldFit]:
         """All fits: with the columns of `stores`, or in processes of their own."""
         units = task.units(joblib.effective_n_jobs(self.n_jobs))
-        source: Iterator[FoldFit]
-        if len(units) == 1:
-            source = stores.fits(units[0])
-        else:
-            source = task.fits(units, self.n_jobs)
+        source = stores.fits(units[0]) if len(units) == 1 else task.fits(units, self.n_jobs)
         total = len(task.candidates) * len(task.folds)
         fits = []
         with _progress(total) if self.verbose else nullcontext(lambda: None) as advance:

@@ -42,16 +42,15 @@ class SharedFits:
 
     def __init__(self, gram: Gram, tol: float, cache_size: float) -> None:
         n_bytes = int(cache_size * 2**20)
+        self.gram: Gram
+        self._solved: list[Solved] = []
         # Loaded here: the compiled solver makes `import attop` slow.
-        whole = load("attop.solvers.exact.outer.whole")
-        if whole.is_small(gram, n_bytes):
+        if load("attop.solvers.exact.outer.whole").is_small(gram, n_bytes):
             known = KnownGram.of(gram)
             self.gram, self.columns = known, MatrixStore(known)
-            self._solved = []
-            return
-        self.gram = RememberingGram.of(gram.kernel, gram.X, n_bytes // 6)
-        self.columns = load("attop.kernels.stores").open_columns(gram, tol, n_bytes)
-        self._solved: list[Solved] = []
+        else:
+            self.gram = RememberingGram.of(gram.kernel, gram.X, n_bytes // 6)
+            self.columns = load("attop.kernels.stores").open_columns(gram, tol, n_bytes)
 
     def __enter__(self) -> Self:
         return self

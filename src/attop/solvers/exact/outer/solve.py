@@ -16,7 +16,7 @@ from attop.objectives import Certificate
 from attop.problem import Problem
 from attop.solvers.exact.outer.loop import Loop
 from attop.solvers.exact.outer.state import State, Store
-from attop.solvers.exact.outer.whole import is_small, solve_known, solve_whole
+from attop.solvers.exact.outer.whole import Point, is_small, solve_known, solve_whole
 from attop.solvers.exact.scaling.bounded_scores import BoundedScores
 from attop.solvers.exact.scaling.forecast import Forecast
 from attop.solvers.exact.scaling.keepers import FullScores
@@ -81,21 +81,18 @@ def solve(
         "verbose": verbose,
         "tuning": tuning,
     }
-    small = isinstance(columns, MatrixStore) or (
-        columns is None and is_small(gram, cache_bytes, tuning)
-    )
-    if small:
-        if np.isfinite(problem.C):
-            found = (
-                solve_known(problem, columns, start=start, **options)
-                if isinstance(columns, MatrixStore)
-                else solve_whole(problem, gram, start=start, **options)
-            )
-            if isinstance(found, Solution):
-                return found
-            start = found
-        columns = None
-    if columns is not None:
+    found: Solution | Point | None = None
+    known = columns if isinstance(columns, MatrixStore) else None
+    if not np.isfinite(problem.C):
+        pass  # a hard margin has a way of its own
+    elif known is not None:
+        found = solve_known(problem, known, start=start, **options)
+    elif columns is None and is_small(gram, cache_bytes, tuning):
+        found = solve_whole(problem, gram, start=start, **options)
+    if isinstance(found, Solution):
+        return found
+    start = start if found is None else found
+    if columns is not None and not isinstance(columns, MatrixStore):
         solution = _solve(problem, gram, columns, start=start, all_scores=True, **options)
         precise = columns.precision <= DOUBLE
     else:

@@ -23,14 +23,11 @@ during the call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Betas this close to the cap, relative to it, belong to the group.
 AT_CAP = 1e-10
@@ -50,10 +47,10 @@ YES, NO = np.bool_(True), np.bool_(False)
 FAST = {"contract", "nsz", "arcp", "reassoc", "nnan"}
 
 
-def inner(**options: Any) -> Callable[[Function], Function]:
+def inner(**options: Any) -> Any:
     """Compiles a function that only compiled functions call, without what Python would need."""
     wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return njit(nogil=True, error_model="numpy", **wrappers, **options)  # type: ignore[no-any-return]
+    return njit(nogil=True, error_model="numpy", **wrappers, **options)
 
 
 class Block(NamedTuple):
