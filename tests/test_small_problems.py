@@ -70,13 +70,17 @@ def test_a_known_matrix_has_the_entries_of_the_kernel(kernel):
     assert_allclose(known.sums(rows, columns, weights), product, rtol=1e-13)
 
 
-def test_a_block_is_as_it_was_whatever_was_written_onto_its_diagonal():
-    store = MatrixStore(KnownGram.of(Gram(Gaussian(1.0), cloud(20)[0])))
-    rows = np.array([4, 2, 4])
-    block = store.submatrix(rows)
-    expected = block.copy()
-    block[np.arange(3), np.arange(3)] += 5.0
-    assert_allclose(store.submatrix(rows), expected, atol=0.0)
+@pytest.mark.parametrize("estimator", [TauFPL(0.1), PatMat(0.2)], ids=str)
+def test_fits_leave_a_shared_matrix_as_it_was(estimator):
+    X, y = cloud(60)
+    model = estimator.set_params(surrogate="quadratic_hinge", C=1.0)
+    data = pipeline.prepare(model, X, y)
+    store = MatrixStore(KnownGram.of(data.gram))
+    before = store.gram.entries.copy()
+    for _ in range(2):
+        solution = solve(pipeline.problem_of(model, data), store.gram, columns=store)
+        assert solution.status is Status.CONVERGED
+        assert_allclose(store.gram.entries, before, atol=0.0)
 
 
 def test_creeping_pair_moves_are_cut_short():

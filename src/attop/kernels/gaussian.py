@@ -38,6 +38,8 @@ EXPONENTIAL_ROUNDING = 4.0
 #: entry then is at most.
 _DOUBLE_LIMIT = 1e-10
 ACCURACY = 5.0 * _DOUBLE_LIMIT
+#: Entries that are computed at once, so that they stay in the cache from one pass to the next.
+_CACHED = 2**17
 #: Samples within so many times the median squared distance from the mean make the centre.
 _NEAR = 9.0
 #: Numbers of far samples that are made dense at once.
@@ -105,10 +107,15 @@ def gaussian_onto(Y: Any, gamma: float) -> Callable[[Any, slice], NDArray[np.flo
     return entries
 
 
-def gaussian_entries(X: Points, Y: Points, gamma: float) -> NDArray[np.float64]:
-    """`gaussian_kernel` of samples from one centre."""
-    product = X.centred @ Y.centred.T
-    values: NDArray[np.float64] = product.toarray() if sp.issparse(product) else product
+def gaussian_entries(
+    X: Points, Y: Points, gamma: float, out: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """`gaussian_kernel` of samples from one centre, written into `out` if there is one."""
+    values: NDArray[np.float64]
+    if sp.issparse(X.centred):
+        values = (X.centred @ Y.centred.T).toarray()
+    else:
+        values = np.matmul(X.centred, Y.centred.T, out=out)
     values *= -2.0
     values += X.norms[:, np.newaxis]
     values += Y.norms
@@ -118,18 +125,24 @@ def gaussian_entries(X: Points, Y: Points, gamma: float) -> NDArray[np.float64]:
     # What may be zero is: samples are as near to themselves as can be.
     nothing = 4.0 * rounding * min(border, largest)
     if np.min(values, initial=np.inf) <= nothing:
-        values[values <= nothing] = 0.0
+        np.putmask(values, values <= nothing, 0.0)
     if largest > border:
         far_X, far_Y = np.flatnonzero(X.norms > border), np.flatnonzero(Y.norms > border)
         _by_differences(X.original, Y.original, far_X, far_Y, values)
     values *= -gamma
-    return np.exp(values, out=values)
+    np.exp(values, out=values)
+    if out is not None and values is not out:
+        out[:] = values
+    return values
 
 
 def gaussian_whole(X: Any, gamma: float) -> tuple[NDArray[np.float64], float]:
     """`gaussian_kernel` of all rows of `X`, and how far its entries may be off."""
     points = Points.of(X, None if sp.issparse(X) else centre(X))
-    values = gaussian_entries(points, points, gamma)
+    n = X.shape[0]
+    values = np.empty((n, n))
+    for part in slices(n, max(1, _CACHED // max(1, n))):
+        gaussian_entries(points[part], points, gamma, values[part])
     largest = float(np.max(points.norms, initial=0.0))
     return values, _accuracy(X.shape[1], gamma, largest)
 

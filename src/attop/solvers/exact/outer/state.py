@@ -272,20 +272,16 @@ class State:
         """
         self.store.fetch(self.rows[chosen])
         block = self._block(chosen, self.store.submatrix(self.rows[chosen]))
-        every = np.arange(len(chosen))
-        block.kernel[every, every] += self._penalty(chosen)
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
-        norm2 = self._norm2_outside(chosen)
-        group, *effort = solve_subproblem(
-            block,
-            self._group(chosen),
-            terms,
-            self.betas,
-            norm2,
-            tolerance,
-            self.tuning,
-            self.store.shift,
-        )
+        group, norm2 = self._group(chosen), self._norm2_outside(chosen)
+        diagonal = block.kernel.diagonal().copy()
+        np.fill_diagonal(block.kernel, diagonal + self._penalty(chosen))
+        try:
+            group, *effort = solve_subproblem(
+                block, group, terms, self.betas, norm2, tolerance, self.tuning, self.store.shift
+            )
+        finally:
+            np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store
         self._move(chosen, block.value, block.member, group.cap)
         return effort[0], effort[1]
 
