@@ -29,8 +29,9 @@ class Tuning:
         Free variables with a column at hand that join.
     creeping : float
         A round that leaves more than this share of the gap asks for a larger block.
-    before_face, face_up_to : int
-        After so many pair moves all free variables are moved at once, if there are at most so many.
+    before_face, face_from, face_up_to : int
+        After so many pair moves all free variables are moved at once, if the block has at least so
+        many variables, and so many of them at most are free.
     turns : int
         Pair moves and the interior-point method take turns at most so often.
     one_thread_below : int
@@ -85,6 +86,7 @@ class Tuning:
     free: int = 2048
     creeping: float = 0.9
     before_face: int = 100
+    face_from: int = 96
     face_up_to: int = 1024
     turns: int = 4
     one_thread_below: int = 4000

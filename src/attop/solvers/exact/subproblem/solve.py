@@ -61,7 +61,7 @@ def solve_subproblem(
     # As many pair moves (each O(b)) as cost what the interior-point method (O(b^3)) would.
     budget = 200 + 4 * len(block.value) + len(block.value) ** 2 // 60
     total = turns = since = 0
-    ridge, faces = LEAST_RIDGE, True
+    ridge, faces = LEAST_RIDGE, len(block.value) >= tuning.face_from
     while turns < tuning.turns:
         n_free = int(np.count_nonzero((block.rise > 0.0) & (block.fall > 0.0))) if faces else 0
         faces = faces and n_free <= tuning.face_up_to
