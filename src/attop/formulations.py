@@ -67,6 +67,9 @@ class Formulation:
         The parameters of `problem` that the formulation takes, of K, tau and theta.
     convex : bool
         Whether the formulation is convex, and so has a dual.
+    all_have_losses : bool
+        Whether ``C = 1 / (lambda n)`` counts all samples, since all have losses alike, rather than
+        the positives.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Formulation:
     twin: str = ""
     parameters: ClassVar[tuple[str, ...]] = ()
     convex: ClassVar[bool] = True
+    all_have_losses: ClassVar[bool] = False
 
     def rows(
         self, positive: NDArray[np.bool_], sample_weight: Weights = None
@@ -202,6 +206,8 @@ class SurrogateQuantile(Formulation):
 @dataclass(frozen=True)
 class FreeThreshold(Formulation):
     """``t`` is the best threshold there is; the competitors have losses, too."""
+
+    all_have_losses: ClassVar[bool] = True
 
     def problem(
         self,

@@ -271,10 +271,14 @@ def _extended_certificate(
     """The certificate in extended precision, from the rows that matter in the `double` one."""
     longer = alpha.astype(np.longdouble), beta.astype(np.longdouble)
     coefficients = signed_coefficients(problem, *longer, gram.n_samples)
-    exact = ExtendedScores(gram, coefficients, double.rows, double.threshold)
+    # Only weights, and rows of both sides, make coefficients that are no doubles.
+    both = np.isin(problem.positives[alpha != 0.0], problem.competitors[beta != 0.0])
+    rounded = bool(both.any() or np.any(problem.weights != 1.0))
+    exact = ExtendedScores(gram, coefficients, double.rows, double.threshold, rounded)
     found = _certificate(problem, exact, *longer)
     return found._replace(
-        threshold=found.threshold + double.threshold, scores=found.scores + double.threshold
+        threshold=found.threshold + double.threshold,
+        scores=(found.scores + double.threshold).astype(np.float64),
     )
 
 
@@ -361,11 +365,15 @@ def _rounding(
         losses = 2.0 * primal * float(share) if np.isfinite(primal) else 0.0
     else:
         loss = problem.surrogate.value
-        more = loss(threshold - scores + off) - loss(threshold - scores)
+        losses_now = loss(threshold - scores)
+        if losses_now.dtype != scores.dtype:  # computed in less precision than the scores
+            off += 2.0**-52 * np.abs(threshold - scores).astype(np.float64)
+        more = loss(threshold - scores + off) - losses_now
         weights = of_rows(problem.positive_weights, exact.computed[problem.positives])
         losses = problem.C * weighted_sum(more, weights)
     # Sums that are not quite equal are worth as much as the scores are.
-    largest = float(np.max(np.abs(exact.values[exact.support] + exact.constant), initial=0.0))
+    scores = exact.values[exact.support] + (exact.constant - exact.origin())
+    largest = float(np.max(np.abs(scores), initial=0.0))
     sum_alpha = np.sum(weighted(alpha, problem.positive_weights))
     sum_beta = np.sum(weighted(beta, problem.competitor_weights))
     lacking = float(abs(sum_alpha - sum_beta)) * (largest + 1.0)
@@ -377,7 +385,9 @@ def _rounding_of_competitors(problem: Problem, exact: Scores, threshold: float) 
     known = exact.computed[problem.competitors]
     weights, rows = of_rows(problem.competitor_weights, known), problem.competitors[known]
     scores, value = exact.values[rows], problem.family.value
-    high = value(problem, scores + exact.rounding(rows), weights, threshold)
+    off = exact.rounding(rows)
+    off += exact.of_thresholds * np.abs(scores - threshold).astype(np.float64)
+    high = value(problem, scores + off, weights, threshold)
     return high - value(problem, scores, weights, threshold)
 
 
@@ -387,9 +397,10 @@ def _rounding_of_threshold(problem: Problem, exact: Scores, beta: NDArray[np.flo
     top = problem.competitors[np.flatnonzero(beta)]
     if len(rows) == 0 or len(top) == 0:
         return 0.0
-    off = exact.rounding(rows)
     level = float(np.min(exact.values[top] - exact.rounding(top)))
-    return float(np.max(off, where=exact.values[rows] + off >= level, initial=0.0))
+    off, scores = exact.rounding(rows), exact.values[rows]
+    off += exact.of_thresholds * (np.abs(scores).astype(np.float64) + problem.betas.linear)
+    return float(np.max(off, where=scores + off >= level, initial=0.0))
 
 
 class Known(NamedTuple):

@@ -27,7 +27,7 @@ from attop._model import dual_model, weight_attributes
 from attop._replica import replica
 from attop._verdict import warn_of_fit
 from attop.approximation import make_feature_map, transform
-from attop.formulations import TopQuantile
+from attop.formulations import Formulation, TopQuantile
 from attop.kernels.functions import Gram, Kernel, Linear, kernel_class, make_kernel
 from attop.solvers import get_solver
 from attop.solvers.protocol import Settings
@@ -68,12 +68,11 @@ class TrainingSet:
     feature_map: Any = None
     sample_weight: NDArray[np.float64] | None = None
 
-    @property
-    def n_positives(self) -> float:
-        """Number of positive samples, copies counted."""
-        if self.sample_weight is None:
-            return float(np.count_nonzero(self.positive))
-        return float(np.sum(self.sample_weight[self.positive]))
+    def n_losses(self, formulation: Formulation) -> float:
+        """Number of samples, copies counted, that ``C = 1 / (lambda n)`` means."""
+        weights = np.ones(1) if self.sample_weight is None else self.sample_weight
+        counted = np.ones(1, dtype=bool) if formulation.all_have_losses else self.positive
+        return float(np.sum(np.broadcast_to(weights, self.positive.shape) * counted))
 
     @property
     def labels(self) -> NDArray[Any]:

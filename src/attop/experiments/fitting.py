@@ -20,7 +20,7 @@ from attop.datasets import Split
 from attop.experiments.data import split
 from attop.experiments.expansion import Fit, Group, digest
 from attop.experiments.kernels import SplitKernel
-from attop.experiments.methods import CLASSIFIERS, SVM, build
+from attop.experiments.methods import CLASSIFIERS, build
 from attop.experiments.store import Record, Store
 from attop.kernels.functions import kernel_class
 from attop.model_selection._scoring import Decided, scorer_of
@@ -117,7 +117,7 @@ def _all_fits(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted |
             yield from _fit_sharing(place, sharing)
 
 
-def _attempt(function, *arguments) -> Fitted | Exception:
+def _attempt(function: Any, *arguments: Any) -> Fitted | Exception:
     try:
         return function(*arguments)
     except Exception as error:
@@ -154,9 +154,8 @@ def _fit_alone(place: Workplace, fit: Fit) -> Fitted:
     """A fit of any other classifier, on the kernel matrix of the split if it has one."""
     parts, model = place.parts, _build(fit, place.parts)
     kernel = place.kernel
-    dual = fit.method.method == SVM or (
-        fit.method.method in CLASSIFIERS and model.formulation.convex and model.solver != "primal"
-    )
+    ours = fit.method.method in CLASSIFIERS
+    dual = ours and model.formulation.convex and model.solver != "primal"
     by_matrix = kernel is not None and kernel.remembers_training and kernel.remembers_scoring
     samples = parts.X_train
     if dual and by_matrix:
@@ -184,10 +183,9 @@ def _build(fit: Fit, parts: Split) -> Any:
 def _scores(place: Workplace, fit: Fit, model: Any) -> NDArray[np.float64]:
     """Decision values of the validation samples, then of the test samples."""
     kernel = place.kernel
-    ours = fit.method.method == SVM or fit.method.method in CLASSIFIERS  # others have own kernels
+    ours = fit.method.method in CLASSIFIERS  # others have kernels of their own
     if ours and kernel is not None and kernel.remembers_scoring and hasattr(model, "dual_coef_"):
-        scores = kernel.scores(model.support_, np.ravel(model.dual_coef_))
-        return scores + (model.intercept_[0] if hasattr(model, "intercept_") else -model.threshold_)
+        return kernel.scores(model.support_, np.ravel(model.dual_coef_)) - model.threshold_
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(place.X_score), dtype=np.float64)
     return np.asarray(model.predict_proba(place.X_score)[:, 1], dtype=np.float64)
@@ -200,7 +198,7 @@ def _success(fit: Fit, fitted: Fitted, parts: Split, plan: str) -> Record:
     status = getattr(model, "status_", None)
     return {
         **_description(fit, plan),
-        "status": _svm_status(model) if status is None else status.name,
+        "status": "" if status is None else status.name,
         "message": "" if status is None else str(status),
         "gap": _number(getattr(model, "dual_gap_", np.nan)),
         "objective": _number(getattr(model, "objective_", np.nan)),
@@ -257,11 +255,6 @@ def _description(fit: Fit, plan: str) -> Record:
 def _versions() -> dict[str, str]:
     found = {name: importlib.metadata.version(name) for name in _VERSIONED}
     return {"python": platform.python_version(), **found}
-
-
-def _svm_status(model: Any) -> str:
-    """How scikit-learn's SVC ended: 1 stands for its limit of steps."""
-    return "MAX_ITER" if getattr(model, "fit_status_", 0) else ""
 
 
 def _metrics(

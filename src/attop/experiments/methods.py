@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from attop.base import AtTopClassifier
 from attop.datasets.registry import simplify
 from attop.model_selection._parameters import LAMBDA, SHARING_SOLVERS, with_parameters
 
-#: The baseline, scikit-learn's SVC.
+#: The baseline.  scikit-learn's is there, too, as ``"sklearn.svm:SVC"``.
 SVM = "SVM"
 #: Every estimator of this library, by its name.
 CLASSIFIERS: dict[str, type[AtTopClassifier]] = {
@@ -21,13 +20,8 @@ CLASSIFIERS: dict[str, type[AtTopClassifier]] = {
     for name in attop.__all__
     if isinstance(getattr(attop, name), type) and name != "AtTopClassifier"
 }
-METHODS = (SVM, *CLASSIFIERS)
+METHODS = tuple(CLASSIFIERS)
 _SHORT_NAMES = {simplify(name): name for name in METHODS} | {"svc": SVM}
-
-#: ``lambda = 0`` stands for C = inf, which SVC does not take.
-_HARD_MARGIN = 1e10
-#: An SVM with a hard margin on classes that overlap would never end.
-_MOST_SVM_STEPS, _SVM_STEPS_PER_SAMPLE = 10**6, 100
 
 
 def resolve_method(name: str) -> str:
@@ -53,8 +47,6 @@ def parameters_of(method: str) -> tuple[str, ...] | None:
     """Parameters that an experiment may set; None where any will do."""
     if ":" in method:
         return None
-    if method == SVM:
-        return ("C", LAMBDA)
     return ("C", LAMBDA, "surrogate", *CLASSIFIERS[method].formulation.parameters)
 
 
@@ -66,7 +58,7 @@ def label_of(method: str, parameters: Mapping[str, Any]) -> str:
 
 def own_metric(method: str, parameters: Mapping[str, Any]) -> str:
     """The metric that the method is made for: it chooses the method's grid point."""
-    if method not in CLASSIFIERS:
+    if method not in CLASSIFIERS or method == SVM:
         return "roc_auc"
     names = CLASSIFIERS[method].formulation.parameters
     defaults = {name: getattr(CLASSIFIERS[method](), name) for name in names}
@@ -79,7 +71,7 @@ def own_metric(method: str, parameters: Mapping[str, Any]) -> str:
 def shares_columns(method: str, solver: Mapping[str, Any]) -> bool:
     """Whether the fits of the method can share kernel columns and starts."""
     convex = method in CLASSIFIERS and CLASSIFIERS[method].formulation.convex
-    return convex and solver.get("name", "auto") in SHARING_SOLVERS
+    return convex and (method == SVM or solver.get("name", "auto") in SHARING_SOLVERS)
 
 
 def build(
@@ -100,36 +92,17 @@ def build(
     if ":" in method:
         return _import(method)(**parameters)
     kernel = {"kernel" if name == "name" else name: value for name, value in kernel.items()}
-    if method == SVM:
-        return _build_svm(parameters, kernel, solver, n_samples)
     options = {"solver" if name == "name" else name: value for name, value in solver.items()}
+    if method == SVM and options.get("solver", "auto") not in SHARING_SOLVERS:
+        # The baseline is to be at its optimum, whichever solver is on trial.
+        options = {name: options[name] for name in ("tol", "cache_size") if name in options}
     if "options" in options:
         options["solver_options"] = options.pop("options")
     if not CLASSIFIERS[method].formulation.convex:  # they have one solver, of their own
         options = {"tol": options["tol"]} if "tol" in options else {}
     estimator = CLASSIFIERS[method](**kernel, **options, random_state=seed)
-    return with_parameters(estimator, parameters, n_positives)
-
-
-def _build_svm(
-    parameters: Mapping[str, Any],
-    kernel: Mapping[str, Any],
-    solver: Mapping[str, Any],
-    n_samples: int,
-) -> Any:
-    from sklearn.svm import SVC
-
-    C = parameters.get("C", 1.0)
-    if LAMBDA in parameters:
-        weight = parameters[LAMBDA] * n_samples
-        if not 0.0 <= weight < math.inf:
-            raise ValueError(
-                f"The values of 'lambda' must be in [0, inf). Got {parameters[LAMBDA]!r} instead."
-            )
-        C = 1.0 / weight if weight > 0.0 else math.inf
-    steps = max(_MOST_SVM_STEPS, _SVM_STEPS_PER_SAMPLE * n_samples)
-    cache_size = solver.get("cache_size", 1000)
-    return SVC(C=min(C, _HARD_MARGIN), max_iter=steps, cache_size=cache_size, **kernel)
+    n = n_samples if estimator.formulation.all_have_losses else n_positives
+    return with_parameters(estimator, parameters, n)
 
 
 def _import(path: str) -> Any:

@@ -110,7 +110,7 @@ class Stores:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def of(self, kernel: Kernel) -> SharedFits:
@@ -141,7 +141,8 @@ class Stores:
         there = slice(None) if data.sample_weight is None else data.sample_weight > 0.0
         if len(np.unique(data.positive[there])) < 2:
             raise ValueError("The training samples of every fold must be of both classes.")
-        return with_parameters(candidate.estimator, candidate.parameters, data.n_positives)
+        n = data.n_losses(candidate.estimator.formulation)
+        return with_parameters(candidate.estimator, candidate.parameters, n)
 
     def _fit(
         self, shared: SharedFits, i: int, fold: int, model: AtTopClassifier, problem: Problem

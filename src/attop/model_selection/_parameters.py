@@ -74,23 +74,23 @@ def check_names(
 
 
 def with_parameters(
-    estimator: AtTopClassifier, parameters: Mapping[str, Any], n_positives: float
+    estimator: AtTopClassifier, parameters: Mapping[str, Any], n_losses: float
 ) -> AtTopClassifier:
     """A clone of `estimator` with these parameters, ``lambda`` turned into ``C``."""
     named = {_plain(name): _plain(value) for name, value in parameters.items()}
     if LAMBDA in named:
-        named["C"] = _C_of_lambda(named.pop(LAMBDA), n_positives)
+        named["C"] = _C_of_lambda(named.pop(LAMBDA), n_losses)
     candidate = clone(estimator).set_params(**named)
     checks.check_parameters(candidate)
     return candidate
 
 
-def _C_of_lambda(value: Any, n_positives: float) -> float:
-    """``1 / (lambda n_positives)``, infinite for 0."""
+def _C_of_lambda(value: Any, n_losses: float) -> float:
+    """``1 / (lambda n)``, infinite for 0."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (number and 0.0 <= value < math.inf):
         raise ValueError(f"The values of 'lambda' must be in [0, inf). Got {value!r} instead.")
-    return 1.0 / (float(value) * n_positives) if value > 0.0 else math.inf
+    return 1.0 / (float(value) * n_losses) if value > 0.0 else math.inf
 
 
 def _plain(value: Any) -> Any:

@@ -51,7 +51,13 @@ class Path:
 
 
 def fit_path(
-    estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any], *, sample_weight=None
+    estimator: AtTopClassifier,
+    X: Any,
+    y: Any,
+    param: str,
+    values: Iterable[Any],
+    *,
+    sample_weight: Any = None,
 ) -> Path:
     """Fit an estimator at several values of a parameter, sharing work between the fits.
 
@@ -68,7 +74,8 @@ def fit_path(
     y : array-like of shape (n_samples,)
         Labels, of two values.
     param : str
-        ``"C"``, ``"lambda"`` (``C = 1 / (lambda n_positives)``, 0 for a hard margin),
+        ``"C"``, ``"lambda"`` (``C = 1 / (lambda n_positives)``, with all samples for `SVM`; 0
+        for a hard margin),
         ``"surrogate"``, or a parameter of the formulation: ``"K"``, ``"tau"``,
         ``"theta"``.  Parameters of the kernel cannot vary, since they change its columns.
     values : iterable
@@ -97,7 +104,8 @@ def fit_path(
     if not values:
         raise ValueError("The 'values' parameter of fit_path must not be empty.")
     data = pipeline.prepare(estimator, X, y, sample_weight)
-    models = [with_parameters(estimator, {param: value}, data.n_positives) for value in values]
+    n = data.n_losses(estimator.formulation)
+    models = [with_parameters(estimator, {param: value}, n) for value in values]
     problems = [pipeline.problem_of(model, data) for model in models]
     seconds = np.zeros(len(models))
     with SharedFits(data.gram, estimator.tol, estimator.cache_size) as shared:

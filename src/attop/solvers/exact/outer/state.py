@@ -265,10 +265,13 @@ class State:
             least_value=1e-14 * min(problem.alpha_max, max(total, 1e-300)),
         )
 
-    def solve_block(self, chosen: NDArray[np.intp], tolerance: float) -> tuple[int, int]:
+    def solve_block(
+        self, chosen: NDArray[np.intp], tolerance: float, most: int | None = None
+    ) -> tuple[int, int, int]:
         """Solve the subproblem on the variables `chosen`, in increasing order, and go there.
 
-        Returns the pair moves, and the turns to the interior-point method, that it took.
+        Returns the pair moves, the turns to the interior-point method, and the batches of moves
+        and turns of any kind, `most` of them at most, that it took.
         """
         self.store.fetch(self.rows[chosen])
         block = self._block(chosen, self.store.submatrix(self.rows[chosen]))
@@ -278,12 +281,20 @@ class State:
         np.fill_diagonal(block.kernel, diagonal + self._penalty(chosen))
         try:
             group, *effort = solve_subproblem(
-                block, group, terms, self.betas, norm2, tolerance, self.tuning, self.store.shift
+                block,
+                group,
+                terms,
+                self.betas,
+                norm2,
+                tolerance,
+                self.tuning,
+                self.store.shift,
+                most,
             )
         finally:
             np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store
         self._move(chosen, block.value, block.member, group.cap)
-        return effort[0], effort[1]
+        return effort[0], effort[1], effort[2]
 
     def solve_large_block(self, chosen: NDArray[np.intp], gap: float) -> None:
         """The same for a kernel of low rank, by the interior-point method, to a relative gap."""

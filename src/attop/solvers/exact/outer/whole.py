@@ -142,7 +142,9 @@ def _rounds(state: State, tol: float, limits: Limits, verbose: int) -> tuple[Sta
         reached = limits.reached()
         if reached is not None:
             return reached, steps
-        steps += state.solve_block(everything, tolerance)[0]
+        left = limits.max_iter - limits.rounds if limits.max_iter >= 0 else None
+        moves, _, batches = state.solve_block(everything, tolerance, left)
+        steps += moves
         tolerance *= _FURTHER
-        limits.rounds += 1
+        limits.rounds += batches
     return Status.STALLED, steps

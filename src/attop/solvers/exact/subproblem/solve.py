@@ -33,7 +33,8 @@ def solve_subproblem(
     tolerance: float,
     tuning: Tuning,
     lift: float = 0.0,
-) -> tuple[Group, int, int]:
+    most: int | None = None,
+) -> tuple[Group, int, int, int]:
     """Maximise the dual over the block, in place.
 
     Parameters
@@ -50,36 +51,34 @@ def solve_subproblem(
         How often the methods take turns.
     lift : float
         The constant that the kernel of the block lacks.
+    most : int, optional
+        Batches of pair moves, and other turns, that may be taken.
 
     Returns
     -------
     group : Group
         The group at the solution.
-    steps, turns : int
-        Pair moves taken, and turns to the interior-point method.
+    steps, turns, batches : int
+        Pair moves taken, turns to the interior-point method, and what `most` bounds.
     """
     # As many pair moves (each O(b)) as cost what the interior-point method (O(b^3)) would.
     budget = 200 + 4 * len(block.value) + len(block.value) ** 2 // 60
-    total = turns = since = 0
+    total = turns = since = batches = 0
     ridge, faces = LEAST_RIDGE, len(block.value) >= tuning.face_from
-    while turns < tuning.turns:
+    while turns < tuning.turns and batches != most:
         n_free = int(np.count_nonzero((block.rise > 0.0) & (block.fall > 0.0))) if faces else 0
         faces = faces and n_free <= tuning.face_up_to
         batch = min(budget, max(tuning.before_face, n_free // 2)) if faces else budget
         group, steps = _pair_moves(block, group, terms, betas, norm2_outside, tolerance, batch)
         total += steps
         since += steps
-        if steps < batch:
+        batches += 1
+        if steps < batch or batches == most:
             break
+        batches += 1
         if faces and since < budget:
-            price = betas.norm_price
-            for _ in range(3):
-                face = newton_on_face(block, group, terms, lift, price, norm2_outside, ridge)
-                group, gained = Group(*face[0]), face[1]
-                if gained:
-                    ridge = max(ridge / _STIFFER, LEAST_RIDGE)
-                    break
-                ridge = min(ridge * _STIFFER, 1.0)
+            numbers = lift, betas.norm_price, norm2_outside
+            group, ridge = _to_face(block, group, terms, numbers, ridge)
             continue
         turns, since = turns + 1, 0
         kernels = Kernels(block.kernel)
@@ -87,7 +86,19 @@ def solve_subproblem(
         if found is None:  # nor would more pair moves get far
             break
         group = found
-    return group, total, turns
+    return group, total, turns, batches
+
+
+def _to_face(
+    block: Block, group: Group, terms: Terms, numbers: tuple[float, float, float], ridge: float
+) -> tuple[Group, float]:
+    """All free variables moved to the optimum of their face: the group, and the next ridge."""
+    for _ in range(3):
+        at_cap, gained = newton_on_face(block, group, terms, *numbers, ridge)
+        if gained:
+            return Group(*at_cap), max(ridge / _STIFFER, LEAST_RIDGE)
+        ridge = min(ridge * _STIFFER, 1.0)
+    return group, ridge
 
 
 def _pair_moves(
