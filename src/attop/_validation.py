@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -101,14 +101,15 @@ _RULES = {
 
 
 @lru_cache
-def _parameters(kind: type) -> tuple[str, ...]:
+def _parameters(kind: Any) -> tuple[str, ...]:
     """Names of the parameters of a class: scikit-learn inspects its signature every time."""
     return tuple(inspect.signature(kind).parameters)
 
 
 def check_parameters(estimator: Any) -> None:
     """Raise a ValueError that names the first parameter of `estimator` out of its range."""
-    for name in _parameters(type(estimator)):
+    kind: Hashable = type(estimator)
+    for name in _parameters(kind):
         rule = _RULES.get(name)
         if rule is not None and not rule.holds(getattr(estimator, name)):
             raise _wrong(estimator, name, rule.words)

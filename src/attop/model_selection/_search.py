@@ -308,7 +308,7 @@ def _kernel(
     own = {name: parameters[name] for name in KERNEL_NUMBERS if name in parameters}
     if not own:
         return kernel
-    model = with_parameters(estimator, own, data.n_positives)
+    model = with_parameters(estimator, own, 1.0)  # there is no lambda among them
     return pipeline.kernel_of(model, data.X, data.sample_weight)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,8 @@ class State:
     def __init__(
         self, problem: Problem, store: Store | MatrixStore, tuning: Tuning = DEFAULT
     ) -> None:
-        self.problem, self.store, self.tuning = problem, store, tuning
+        self.problem, self.tuning = problem, tuning
+        self.store = cast(Store, store)  # that of a matrix has no parts, and is asked for none
         self.n_alphas = len(problem.positives)
         self.rows, self.weight = problem.rows, problem.weights
         self.is_alpha = np.arange(len(self.rows)) < self.n_alphas

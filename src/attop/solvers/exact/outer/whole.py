@@ -106,7 +106,9 @@ def solve_known(
     )
 
 
-def _sorted(problem: Problem, n_samples: int):
+def _sorted(
+    problem: Problem, n_samples: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], Problem]:
     """The samples with the positives first, so that variables come in the order of the matrix.
 
     Returns their order, the place of each in it, the order of the betas, and the problem in it.

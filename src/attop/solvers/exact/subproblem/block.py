@@ -40,8 +40,12 @@ _SIGN = np.int64(63)
 
 #: Numbers that are passed to functions.  Plain ones would be constants to the compiler, which makes
 #: another version of a function for each.
-ZERO, UP, DOWN, NOBODY = np.int64(0), np.int64(1), np.int64(-1), np.int64(-1)
-YES, NO = np.bool_(True), np.bool_(False)
+ZERO: Any = np.int64(0)
+UP: Any = np.int64(1)
+DOWN: Any = np.int64(-1)
+NOBODY: Any = np.int64(-1)
+YES: Any = np.bool_(True)
+NO: Any = np.bool_(False)
 
 #: Rounding order may change; infinities keep their meaning, NaN does not occur.
 FAST = {"contract", "nsz", "arcp", "reassoc", "nnan"}
@@ -50,7 +54,8 @@ FAST = {"contract", "nsz", "arcp", "reassoc", "nnan"}
 def inner(**options: Any) -> Any:
     """Compiles a function that only compiled functions call, without what Python would need."""
     wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return njit(nogil=True, error_model="numpy", **wrappers, **options)
+    compiler: Any = njit  # whose types do not know of these
+    return compiler(nogil=True, error_model="numpy", **wrappers, **options)
 
 
 class Block(NamedTuple):
