@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -108,7 +108,7 @@ def _parameters(kind: Any) -> tuple[str, ...]:
 
 def check_parameters(estimator: Any) -> None:
     """Raise a ValueError that names the first parameter of `estimator` out of its range."""
-    kind: Hashable = type(estimator)
+    kind: Any = type(estimator)
     for name in _parameters(kind):
         rule = _RULES.get(name)
         if rule is not None and not rule.holds(getattr(estimator, name)):
