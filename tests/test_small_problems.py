@@ -36,8 +36,8 @@ def test_the_whole_matrix_leads_to_the_optimum_of_columns(estimator, C, surrogat
     model = type(estimator)(**estimator.get_params()).set_params(C=C, surrogate=surrogate, tol=1e-7)
     data = pipeline.prepare(model, X, y)
     problem = pipeline.problem_of(model, data)
-    whole = solve(problem, data.gram, tol=1e-7)
-    columns = solve(problem, data.gram, tol=1e-7, tuning=WITHOUT_MATRIX)
+    whole = solve(problem, data.gram, tol=1e-7, random_state=0)
+    columns = solve(problem, data.gram, tol=1e-7, random_state=0, tuning=WITHOUT_MATRIX)
     assert whole.status is columns.status is Status.CONVERGED
     assert_allclose(whole.certificate.primal, columns.certificate.primal, rtol=1e-6)
     # The referee without the matrix agrees, on scores of all samples too.
@@ -81,6 +81,19 @@ def test_fits_leave_a_shared_matrix_as_it_was(estimator):
         solution = solve(pipeline.problem_of(model, data), store.gram, columns=store)
         assert solution.status is Status.CONVERGED
         assert_allclose(store.gram.entries, before, atol=0.0)
+
+
+@pytest.mark.parametrize("tuning", [Tuning(), WITHOUT_MATRIX], ids=["matrix", "columns"])
+def test_a_full_group_leaves_the_constraints_alone(tuning):
+    # Where the group is full, both equations of a face are the same, and may contradict each other.
+    X, y = cloud()
+    model = TopMeanK(0.6, C=100.0)
+    data = pipeline.prepare(model, X, y)
+    problem = pipeline.problem_of(model, data)
+    for seed in range(10):
+        solution = solve(problem, data.gram, tol=1e-7, random_state=seed, tuning=tuning)
+        assert solution.status is Status.CONVERGED
+        assert solution.certificate.infeasibility <= 1e-9
 
 
 def test_creeping_pair_moves_are_cut_short():

@@ -22,6 +22,8 @@ from attop.solvers.exact.subproblem.block import FAST, SAME, Group, inner, join,
 
 #: Solutions of smaller and smaller systems, at most.
 _ROUNDS = 12
+#: Sums of moves that differ by more, relative to them, are not equal.
+_UNBALANCED = 1e-11
 #: Added to the diagonal at least, relative to its largest entry; pivots that are not well above it
 #: are rounding.
 LEAST_RIDGE = 1e-10
@@ -213,6 +215,19 @@ def _target(block, group, terms, rest, lift, pull, ridge, move, joins):
 
 
 @inner()
+def _balanced(group, terms, move):
+    """Whether the moves satisfy the equations; a group that is full may leave no way to."""
+    b = move.size - 1
+    total, alphas, size = move[b] * group.size, 0.0, 0.0
+    for v in range(b):
+        total += move[v]
+        alphas += move[v] if v < terms.n_alphas else 0.0
+        size += abs(move[v])
+    slack = _UNBALANCED * (size + abs(move[b]) * (group.size + terms.K))
+    return abs(total) <= slack and (terms.K == 0 or abs(alphas + terms.K * move[b]) <= slack)
+
+
+@inner()
 def _share(slope, curvature, price, norm2, along, square):
     """The best share of a move, at most 1, where ``|beta|^2`` is a quadratic function of it."""
     if price == 0.0:
@@ -259,6 +274,8 @@ def newton_on_face(block, group, terms, lift, norm_price, outside, ridge):
     joins = np.zeros(b, dtype=np.bool_)
     group_rate = _rates(block, group, terms, norm_price, norm2, rest, pull)
     if not _target(block, group, terms, rest, lift, pull, ridge, move, joins):
+        return plain(group), False
+    if not _balanced(group, terms, move):
         return plain(group), False
     change = np.zeros(b)
     _add(change, move[b], block.group_column)
