@@ -20,6 +20,8 @@ from attop.solvers.exact.tuning import Tuning
 #: Entries that the pair moves of one call may go through, some tens of milliseconds of them, and
 #: what the number of these moves is a multiple of: moves by turns go on as if in one call.
 CALL, EVEN = 2**23, 256
+#: Pair moves of a batch where batches are counted.
+_COUNTED = 16
 #: By this factor the ridge of Newton's method grows where its moves go too far.
 _STIFFER = 100.0
 
@@ -69,6 +71,8 @@ def solve_subproblem(
         n_free = int(np.count_nonzero((block.rise > 0.0) & (block.fall > 0.0))) if faces else 0
         faces = faces and n_free <= tuning.face_up_to
         batch = min(budget, max(tuning.before_face, n_free // 2)) if faces else budget
+        if most is not None:  # who counts them wants to stop in time
+            batch = min(batch, _COUNTED)
         group, steps = _pair_moves(block, group, terms, betas, norm2_outside, tolerance, batch)
         total += steps
         since += steps
