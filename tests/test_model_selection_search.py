@@ -333,7 +333,7 @@ def test_fits_that_miss_the_tolerance_are_counted():
 @pytest.mark.parametrize(
     "arguments, options, error, message",
     [
-        ((PatMatNP(), {"gamma": [1.0]}), {}, ValueError, "cannot vary 'gamma': it changes"),
+        ((PatMatNP(), {"kernel": ["rbf"]}), {}, ValueError, "cannot vary 'kernel': it changes"),
         ((TopPush(), {"theta": [1.0]}), {}, ValueError, "of TopPush. Got 'theta' instead"),
         ((PatMatNP(), {"C": [1], "lambda": [1]}), {}, ValueError, "'C' or 'lambda', not both"),
         ((PatMatNP(), {"C": []}), {}, ValueError, "C"),

@@ -126,13 +126,11 @@ def dual_model(problem: Problem, gram: Gram, solution: Solution, tol: float) -> 
     would put samples into an order that the optimum leaves tied.
     """
     certificate = solution.certificate
-    zero = _certificate_of_zero(problem, certificate)
+    zero = None
+    if relative_gap(zero_value(problem), certificate.primal) <= _ROUNDING:
+        zero = _certificate_of_zero(problem, certificate)
     proves = solution.status is not Status.NOT_PSD and not certificate.indefinite
-    if (
-        proves
-        and zero.certifies(tol)
-        and relative_gap(zero.primal, certificate.primal) <= _ROUNDING
-    ):
+    if zero is not None and proves and zero.certifies(tol):
         solution = replace(solution, certificate=zero)
         rows, coefficients = np.empty(0, dtype=np.intp), np.empty(0)
     else:

@@ -109,7 +109,10 @@ class Scores:
         rows = np.asarray(rows, dtype=np.intp)
         if self.computed.any():
             rows = rows[~self.computed[rows]]
-        if self.gram.kernel.explicit:
+        known = None if len(rows) == 0 else self.gram.sums(rows, self.support, self.coefficients)
+        if known is not None:
+            self.values[rows] = known
+        elif self.gram.kernel.explicit:
             self._compute_linear(rows)
         else:
             block = self._against_support or self.gram.against(self.support)
@@ -177,7 +180,7 @@ class Scores:
                 distance_rounding(X.shape[1], np.float64) * float(np.linalg.norm(w))
             ) * norms_from(None, X, rows)
         summation = PRODUCT_ROUNDING * 2.0**-53 * len(self.support) ** 0.5
-        relative, absolute = kernel.rounding(X, self.support)
+        relative, absolute = self.gram.rounding(self.support)
         total = np.abs(self.coefficients)
         sizes = np.sqrt(np.abs(self.gram.diagonal(rows)))
         of_support = np.sqrt(np.abs(self.gram.diagonal(self.support)))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from attop._words import suggestion
 from attop.approximation import APPROXIMATIONS
+from attop.kernels.blocks import slices
 from attop.kernels.functions import KERNELS, Kernel, kernel_class
 from attop.solvers import SOLVERS, get_solver, options_of
 from attop.surrogates import SURROGATES, Surrogate
@@ -98,9 +100,16 @@ _RULES = {
 }
 
 
+@lru_cache
+def _parameters(kind: Any) -> tuple[str, ...]:
+    """Names of the parameters of a class: scikit-learn inspects its signature every time."""
+    return tuple(inspect.signature(kind).parameters)
+
+
 def check_parameters(estimator: Any) -> None:
     """Raise a ValueError that names the first parameter of `estimator` out of its range."""
-    for name in estimator.get_params(deep=False):
+    kind: Any = type(estimator)
+    for name in _parameters(kind):
         rule = _RULES.get(name)
         if rule is not None and not rule.holds(getattr(estimator, name)):
             raise _wrong(estimator, name, rule.words)
@@ -199,10 +208,9 @@ def check_two_classes(
 
     Samples of weight 0 do not count.
     """
-    check_classification_targets(y)
-    if sample_weight is not None:
-        y = y[sample_weight > 0.0]
-    classes = np.unique(y)
+    classes = np.unique(y if sample_weight is None else y[sample_weight > 0.0])
+    if len(classes) != 2 or y.dtype.kind not in "biu":  # two integers are classes for sure
+        check_classification_targets(y)
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. "
@@ -250,14 +258,14 @@ def _variance(X: Any, sample_weight: NDArray[np.float64] | None) -> float:
     if values.size == 0:
         return 0.0  # a sparse matrix of zeros
     mean = float(np.sum(values, dtype=np.float64)) / (n * d)
-    parts = (values[part].astype(np.float64) for part in gen_batches(len(values), _ROWS_AT_ONCE))
+    parts = (values[part].astype(np.float64) for part in slices(len(values), _ROWS_AT_ONCE))
     squares = sum(float(np.sum((part - mean) ** 2)) for part in parts)
     return (squares + (n * d - values.size) * mean**2) / (n * d)
 
 
 def _weighted_variance(X: Any, weights: NDArray[np.float64]) -> float:
     """The same with weights of the rows, which may be zero."""
-    batches = list(gen_batches(X.shape[0], _ROWS_AT_ONCE))
+    batches = slices(X.shape[0], _ROWS_AT_ONCE)
     size = X.shape[1] * float(np.sum(weights))
     dense = ((X[part].toarray() if sp.issparse(X) else X[part]) for part in batches)
     sums = [float(np.sum(weights[part] @ rows)) for part, rows in zip(batches, dense)]

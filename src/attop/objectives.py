@@ -19,7 +19,7 @@ from attop._gap_rounding import rounding_of_gap
 from attop._known import Known
 from attop._scores import GivenScores, Scores
 from attop._screening import Hint, screen
-from attop._weights import of_rows, weighted, weighted_sum
+from attop._weights import weighted, weighted_sum
 from attop.families.base import Cap
 from attop.kernels.functions import Gram
 from attop.problem import Problem
@@ -192,21 +192,9 @@ def support(
     problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """The rows whose coefficient in ``w`` is not zero, and these coefficients."""
-    alphas, betas = np.flatnonzero(alpha), np.flatnonzero(beta)
-    rows, place = np.unique(
-        np.concatenate([problem.positives[alphas], problem.competitors[betas]]),
-        return_inverse=True,
-    )
-    # Positives may compete as well: the two variables of one row add up.
-    signed = np.concatenate(
-        [
-            weighted(alpha[alphas], of_rows(problem.positive_weights, alphas)),
-            -weighted(beta[betas], of_rows(problem.competitor_weights, betas)),
-        ]
-    )
-    coefficients = np.bincount(place, weights=signed, minlength=len(rows))
-    nonzero = coefficients != 0.0
-    return rows[nonzero], coefficients[nonzero]
+    coefficients = signed_coefficients(problem, alpha, beta)
+    rows = np.flatnonzero(coefficients)
+    return rows, coefficients[rows]
 
 
 def certify(

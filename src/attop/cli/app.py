@@ -29,6 +29,7 @@ from attop.cli.report import report
 from attop.cli.run import run as run_command
 from attop.cli.show import show
 from attop.cli.table import table
+from attop.cli.warmup import warmup
 
 app = typer.Typer(
     name="attop",
@@ -49,6 +50,7 @@ app.command()(fit)
 app.command()(predict)
 app.command()(export)
 app.command()(show)
+app.command()(warmup)
 
 
 def _print_version(wanted: bool) -> None:

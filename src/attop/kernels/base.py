@@ -163,6 +163,10 @@ class Kernel(metaclass=_ByName):
         converted = as_float64(Y)
         return lambda one, other: self(converted[one], converted[other])
 
+    def whole(self, X: Any) -> tuple[NDArray[np.float64], EntryRounding]:
+        """All values between the rows of `X`, and how far they may be off."""
+        return self(X, X), self.rounding(X, np.arange(X.shape[0]))
+
     def block(self, X: Any, rows, columns) -> NDArray[np.float64]:
         """The entries of the kernel matrix of `X` at `rows` x `columns`."""
         return self(X[rows], X[columns])

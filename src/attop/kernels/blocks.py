@@ -16,6 +16,14 @@ def as_float64(X: Any) -> Any:
     return X.astype(np.float64, copy=False)
 
 
+def slices(n: int, step: int) -> list[slice]:
+    """Consecutive ranges that cover ``range(n)``.
+
+    As scikit-learn's `gen_batches`, which takes longer to check its arguments than a small fit.
+    """
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+
 def parts(array: NDArray[Any], step: int) -> list[NDArray[Any]]:
     """Consecutive pieces of an array, at most so long each, and about equally."""
     return np.array_split(array, -(-len(array) // step)) if len(array) else []

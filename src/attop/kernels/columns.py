@@ -91,6 +91,8 @@ class ColumnStore:
         self.n_samples = n
         #: Largest entry of the kernel's diagonal, in absolute value.
         self.largest = float(np.max(np.abs(source.diagonal + source.shift)))
+        #: What was taken from the kernel, which is positive semi-definite for sure or may not be.
+        self.shift, self.definite = source.shift, source.definite
         #: Rank of the matrix where it is known to be low.
         self.rank: int | None = None
         #: Relative error of a column's entries, and bounds on their errors where they are known.

@@ -25,6 +25,7 @@ from attop.kernels.gaussian import (
     gaussian_entries,
     gaussian_kernel,
     gaussian_onto,
+    gaussian_whole,
 )
 from attop.kernels.gram import Gram
 
@@ -119,6 +120,11 @@ class Gaussian(_OfScikitLearn):
         """The same for two slices of `Y`."""
         points = Points.of(Y, None if sp.issparse(Y) else centre(Y))
         return lambda one, other: gaussian_entries(points[one], points[other], self.gamma)
+
+    def whole(self, X: Any) -> tuple[NDArray[np.float64], EntryRounding]:
+        """All values between the rows of `X`, and how far they may be off."""
+        values, accuracy = gaussian_whole(X, self.gamma)
+        return values, EntryRounding(0.0, accuracy)
 
     def diagonal(self, X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """One for every sample."""

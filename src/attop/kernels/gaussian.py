@@ -25,9 +25,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.utils import gen_batches
 
-from attop.kernels.blocks import BLOCK, as_float64
+from attop.kernels.blocks import BLOCK, as_float64, slices
 
 #: An inner product of d features in BLAS errs by at most so many times ``sqrt(d) u |x| |x'|``.
 PRODUCT_ROUNDING = 4.0
@@ -39,6 +38,8 @@ EXPONENTIAL_ROUNDING = 4.0
 #: entry then is at most.
 DOUBLE_LIMIT = 1e-10
 ACCURACY = 5.0 * DOUBLE_LIMIT
+#: Entries that are computed at once, so that they stay in the cache from one pass to the next.
+_CACHED = 2**17
 #: Samples within so many times the median squared distance from the mean make the centre.
 _NEAR = 9.0
 #: Numbers of far samples that are made dense at once.
@@ -106,10 +107,15 @@ def gaussian_onto(Y: Any, gamma: float) -> Callable[[Any, slice], NDArray[np.flo
     return entries
 
 
-def gaussian_entries(X: Points, Y: Points, gamma: float) -> NDArray[np.float64]:
-    """`gaussian_kernel` of samples from one centre."""
-    product = X.centred @ Y.centred.T
-    values: NDArray[np.float64] = product.toarray() if sp.issparse(product) else product
+def gaussian_entries(
+    X: Points, Y: Points, gamma: float, out: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """`gaussian_kernel` of samples from one centre, written into `out` if there is one."""
+    values: NDArray[np.float64]
+    if sp.issparse(X.centred):
+        values = (X.centred @ Y.centred.T).toarray()
+    else:
+        values = np.matmul(X.centred, Y.centred.T, out=out)
     values *= -2.0
     values += X.norms[:, np.newaxis]
     values += Y.norms
@@ -119,20 +125,38 @@ def gaussian_entries(X: Points, Y: Points, gamma: float) -> NDArray[np.float64]:
     # What may be zero is: samples are as near to themselves as can be.
     nothing = 4.0 * rounding * min(border, largest)
     if np.min(values, initial=np.inf) <= nothing:
-        values[values <= nothing] = 0.0
+        np.putmask(values, values <= nothing, 0.0)
     if largest > border:
         far_X, far_Y = np.flatnonzero(X.norms > border), np.flatnonzero(Y.norms > border)
         _by_differences(X.original, Y.original, far_X, far_Y, values)
     values *= -gamma
-    return np.exp(values, out=values)
+    np.exp(values, out=values)
+    if out is not None and values is not out:
+        out[:] = values
+    return values
+
+
+def gaussian_whole(X: Any, gamma: float) -> tuple[NDArray[np.float64], float]:
+    """`gaussian_kernel` of all rows of `X`, and how far its entries may be off."""
+    points = Points.of(X, None if sp.issparse(X) else centre(X))
+    n = X.shape[0]
+    values = np.empty((n, n))
+    for part in slices(n, max(1, _CACHED // max(1, n))):
+        gaussian_entries(points[part], points, gamma, values[part])
+    largest = float(np.max(points.norms, initial=0.0))
+    return values, _accuracy(X.shape[1], gamma, largest)
 
 
 def gaussian_accuracy(X: Any, rows: NDArray[np.intp], gamma: float) -> float:
     """How far float64 entries with the samples at `rows` may be off."""
     if len(rows) == 0:
         return 0.0
-    rounding = gamma * distance_rounding(X.shape[1], np.float64)
-    largest = float(np.max(norms_from(middle_of(X, rows), X, rows) ** 2))
+    return _accuracy(X.shape[1], gamma, float(np.max(norms_from(middle_of(X, rows), X, rows) ** 2)))
+
+
+def _accuracy(n_features: int, gamma: float, largest: float) -> float:
+    """How far entries of samples may be off of which none has a larger squared norm."""
+    rounding = gamma * distance_rounding(n_features, np.float64)
     return 2.0**-51 + min(ACCURACY, 2.0 * rounding * largest)
 
 
@@ -147,7 +171,7 @@ def norms_from(
     """Norms of the samples at `rows`, from `middle` if there is one, in bounded memory."""
     if len(rows) == 0:
         return np.empty(0)
-    parts = (as_float64(X[rows[part]]) for part in gen_batches(len(rows), BLOCK))
+    parts = (as_float64(X[rows[part]]) for part in slices(len(rows), BLOCK))
     squares = [squared_norms(some if middle is None else some - middle) for some in parts]
     return np.sqrt(np.concatenate(squares))
 
@@ -162,7 +186,8 @@ def centre(X: NDArray[Any]) -> NDArray[np.float64]:
         return np.zeros(X.shape[1])
     mean = np.mean(X, axis=0, dtype=np.float64)
     distances = squared_norms(X - mean)
-    near = distances <= _NEAR * np.median(distances)
+    middle = len(X) // 2
+    near = distances <= _NEAR * np.partition(distances, middle)[middle]
     return np.asarray(mean if near.all() else np.mean(X[near], axis=0, dtype=np.float64))
 
 

@@ -13,6 +13,7 @@ from sklearn.utils import gen_even_slices
 from attop._threads import map_in_threads
 from attop.kernels.base import Entries, Kernel
 from attop.kernels.blocks import BLOCK
+from attop.kernels.errors import EntryRounding
 
 #: So many features of samples are converted to float64 at once.
 _CONVERTED = 2**25
@@ -45,6 +46,14 @@ class Gram:
     def diagonal(self, rows) -> NDArray[np.float64]:
         """The entries of the diagonal at `rows`."""
         return self.kernel.diagonal(self.X, rows)
+
+    def sums(self, rows, support, coefficients) -> NDArray[np.float64] | None:
+        """``sum_v coefficients_v k(row, row_v)`` where all entries are known; here they are not."""
+        return None
+
+    def rounding(self, rows) -> EntryRounding:
+        """How far entries with the samples at `rows` may be off."""
+        return self.kernel.rounding(self.X, rows)
 
     def extended(self, rows, columns) -> tuple[Entries, NDArray[np.float64]]:
         """The entries at `rows` x `columns` in extended precision, and their sizes."""

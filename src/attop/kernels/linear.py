@@ -40,6 +40,8 @@ class LinearStore:
         Threads for the passes over the samples.
     """
 
+    shift, definite = 0.0, True
+
     def __init__(self, X: Any, workers: Workers) -> None:
         self.X, self.workers = X, workers
         self.n_samples = X.shape[0]

@@ -29,6 +29,8 @@ from attop.solvers.solution import Status
 _SINGLE = 2.0**20
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+#: A kernel and the number of a fold.
+Unit = tuple[Kernel, int]
 
 
 class Candidate(NamedTuple):
@@ -76,29 +78,34 @@ class Task:
     folds: list[Fold]
     scorer: Scorer
 
-    def fits(self, n_jobs: int | None) -> Iterator[FoldFit]:
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The kernels that occur; usually there is one."""
+        return list(dict.fromkeys(candidate.kernel for candidate in self.candidates))
+
+    def units(self, jobs: int) -> list[list[Unit]]:
+        """The fits in parts for so many processes: by kernels, and if there are few by folds."""
+        folds = list(range(len(self.folds)))
+        if jobs == 1:
+            return [[(kernel, fold) for kernel in self.kernels for fold in folds]]
+        n_parts = min(len(folds), -(-jobs // len(self.kernels)))
+        parts = np.array_split(folds, n_parts)
+        return [[(kernel, int(i)) for i in part] for kernel in self.kernels for part in parts]
+
+    def fits(self, units: list[list[Unit]], n_jobs: int | None) -> Iterator[FoldFit]:
         """All fits, as they are finished, in as many processes as asked."""
-        jobs = min(joblib.effective_n_jobs(n_jobs), len(self.folds))
-        parts = np.array_split(np.arange(len(self.folds)), jobs)
-        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-        for finished in parallel(joblib.delayed(_fits_of)(self, part) for part in parts):
+        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        for finished in parallel(joblib.delayed(_fits_of)(self, unit) for unit in units):
             yield from finished
 
 
 class Stores:
-    """The shared fits of each kernel that occurs in a task; usually there is one."""
+    """The shared fits of a task, those of one kernel at a time."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self._stack = ExitStack()
-        self._shared: dict[Kernel, SharedFits] = {}
-        kernels = dict.fromkeys(candidate.kernel for candidate in task.candidates)
-        for kernel in kernels:
-            users = [c.estimator for c in task.candidates if c.kernel == kernel]
-            tol = min(user.tol for user in users)
-            megabytes = max(user.cache_size for user in users) / len(kernels)
-            shared = SharedFits(Gram(kernel, task.data.X), tol, megabytes)
-            self._shared[kernel] = self._stack.enter_context(shared)
+        self._kernel: Kernel | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -106,19 +113,28 @@ class Stores:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def of(self, candidate: int) -> SharedFits:
-        """The shared fits of a candidate."""
-        return self._shared[self.task.candidates[candidate].kernel]
+    def of(self, kernel: Kernel) -> SharedFits:
+        """The shared fits of a kernel; those of another one make room for them."""
+        if kernel != self._kernel:
+            self._stack.close()
+            users = [c.estimator for c in self.task.candidates if c.kernel == kernel]
+            tol, megabytes = min(u.tol for u in users), max(u.cache_size for u in users)
+            shared = SharedFits(Gram(kernel, self.task.data.X), tol, megabytes)
+            self._shared = self._stack.enter_context(shared)
+            self._kernel = kernel
+        return self._shared
 
-    def fits(self, fold: int) -> Iterator[FoldFit]:
-        """The fits of all candidates on one fold, in the order that is cheapest."""
-        for shared in self._shared.values():
+    def fits(self, units: list[Unit]) -> Iterator[FoldFit]:
+        """The fits of some kernels and folds, each fold in the order that is cheapest."""
+        for kernel, fold in units:
+            shared = self.of(kernel)
             shared.forget()
-        train = np.sort(self.task.folds[fold][0])
-        models = [self._model(candidate, train) for candidate in self.task.candidates]
-        problems = [pipeline.problem_of(model, self.task.data, train) for model in models]
-        for i in walking_order(problems):
-            yield self._fit(i, fold, models[i], problems[i])
+            train = np.sort(self.task.folds[fold][0])
+            chosen = [i for i, c in enumerate(self.task.candidates) if c.kernel == kernel]
+            models = [self._model(self.task.candidates[i], train) for i in chosen]
+            problems = [pipeline.problem_of(model, self.task.data, train) for model in models]
+            for i in walking_order(problems):
+                yield self._fit(shared, chosen[i], fold, models[i], problems[i])
 
     def _model(self, candidate: Candidate, train: NDArray[np.intp]) -> AtTopClassifier:
         data = self.task.data.subset(train)
@@ -128,8 +144,9 @@ class Stores:
         n = data.n_losses(candidate.estimator.formulation)
         return with_parameters(candidate.estimator, candidate.parameters, n)
 
-    def _fit(self, i: int, fold: int, model: AtTopClassifier, problem: Problem) -> FoldFit:
-        shared = self.of(i)
+    def _fit(
+        self, shared: SharedFits, i: int, fold: int, model: AtTopClassifier, problem: Problem
+    ) -> FoldFit:
         began = time.perf_counter()
         solution = shared.solve(model, problem)
         seconds = time.perf_counter() - began
@@ -163,7 +180,7 @@ def _top_scores(
     return exact.values[test] - model.threshold
 
 
-def _fits_of(task: Task, folds: NDArray[np.intp]) -> list[FoldFit]:
-    """The fits of some folds, in one process with kernel columns of its own."""
+def _fits_of(task: Task, units: list[Unit]) -> list[FoldFit]:
+    """Some of the fits, in one process with kernel columns of its own."""
     with Stores(task) as stores:
-        return [fit for fold in folds for fit in stores.fits(int(fold))]
+        return list(stores.fits(units))

@@ -14,6 +14,8 @@ from attop.base import AtTopClassifier
 
 #: Parameters of the kernel: another value needs other kernel columns.
 KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
+#: Those of them that are numbers, which a search may vary: fits of the same ones share columns.
+KERNEL_NUMBERS = KERNEL_PARAMETERS[1:]
 #: ``C = 1 / (lambda n_positives)``; the name is a keyword of Python, hence no attribute.
 LAMBDA = "lambda"
 #: Solvers that can share kernel columns.
@@ -51,16 +53,19 @@ def check_estimator(estimator: Any, owner: str) -> None:
     checks.check_parameters(estimator)
 
 
-def check_names(names: Any, estimator: AtTopClassifier, owner: str) -> None:
-    """Raise unless all `names` may vary together."""
+def check_names(
+    names: Any, estimator: AtTopClassifier, owner: str, also: tuple[str, ...] = ()
+) -> None:
+    """Raise unless all `names` may vary together; those of `also` may, too."""
+    variable = (*variable_parameters(estimator), *also)
     for name in names:
-        if name in KERNEL_PARAMETERS:
+        if name in KERNEL_PARAMETERS and name not in also:
             raise ValueError(
                 f"{owner} cannot vary {name!r}: it changes the kernel, whose columns all fits "
                 "share. Call it once for each kernel, or use GridSearchCV."
             )
-        if name not in variable_parameters(estimator):
-            allowed = ", ".join(repr(allowed) for allowed in variable_parameters(estimator))
+        if name not in variable:
+            allowed = ", ".join(repr(allowed) for allowed in variable)
             raise ValueError(
                 f"{owner} can vary {allowed} of {type(estimator).__name__}. Got {name!r} instead."
             )

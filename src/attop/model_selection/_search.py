@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ from attop.base import AtTopClassifier
 from attop.kernels.functions import Kernel, kernel_class
 from attop.model_selection._folds import Candidate, Fold, FoldFit, Stores, Task
 from attop.model_selection._parameters import (
+    KERNEL_NUMBERS,
     LAMBDA,
     check_estimator,
     check_names,
@@ -42,10 +44,10 @@ DEFAULT_GRID = {LAMBDA: (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)}
 class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Choice of parameters and formulation by cross-validation with shared work.
 
-    Each kernel column is computed once for all samples and serves every fit: all values of
-    the parameters, all formulations and all folds.  Each fit starts from the solution most
-    like it, and the samples left out are scored on the way.  The models are those of
-    separate fits, up to the tolerance.
+    Each kernel column is computed once for all samples and serves every fit with that kernel: all
+    values of the other parameters, all formulations and all folds.  Each fit starts from the
+    solution most like it, and the samples left out are scored on the way.  The models are those
+    of separate fits, up to the tolerance.
 
     Parameters
     ----------
@@ -54,8 +56,9 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     param_grid : dict or list of dict, default=None
         Values to try of ``"C"`` or ``"lambda"`` (``C = 1 / (lambda n_positives)`` with
         the positives of the training samples, for `SVM` all of them), ``"surrogate"``,
-        ``"K"``, ``"tau"`` and ``"theta"``.  A dict serves every estimator, as far as it takes
-        the parameters; a list has one for each.  None is ``lambda`` from 1e-1 to 1e-5.
+        ``"K"``, ``"tau"``, ``"theta"``, and of ``"gamma"``, ``"degree"`` and ``"coef0"`` of the
+        kernel.  A dict serves every estimator, as far as it takes the parameters; a list has one
+        for each.  None is ``lambda`` from 1e-1 to 1e-5.
     cv : int, splitter or iterable of (train, test), default=5
         The folds; an int is a number of stratified ones.
     scoring : str or callable, default="tpr_at_fpr_0.05"
@@ -66,9 +69,10 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     refit : bool, default=True
         Whether to fit the best candidate on all samples.
     n_jobs : int, default=None
-        Processes.  The fits of one process share kernel columns and already use all cores;
-        several processes compute columns each for its own folds, in as much memory each.
-        That rarely pays: on two cores, two processes took twice as long as one.
+        Processes, -1 for as many as there are cores.  Each takes some of the kernels or, where
+        there are fewer of these, some of the folds, and shares kernel columns among its own fits.
+        That pays for many fits of a few thousand samples.  Fits of many samples use all cores
+        themselves, and each process takes as much memory as one would alone.
     verbose : int, default=0
         Whether to show a progress bar.
     random_state : int, RandomState or None, default=None
@@ -169,7 +173,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         grids, scorer = self._grids(estimators), scorer_of(self.scoring)
         data, kernels = _read(estimators, X, y, sample_weight)
         candidates = [
-            Candidate(estimator, parameters, kernel)
+            Candidate(estimator, parameters, _kernel(estimator, parameters, kernel, data))
             for estimator, grid, kernel in zip(estimators, grids, kernels)
             for parameters in ParameterGrid(grid)
         ]
@@ -237,10 +241,10 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         grid = DEFAULT_GRID if self.param_grid is None else self.param_grid
         if isinstance(grid, Mapping):
             for name in grid:
-                if not any(name in variable_parameters(estimator) for estimator in estimators):
-                    check_names([name], estimators[0], "AtTopCV")
+                if not any(name in _variable(estimator) for estimator in estimators):
+                    check_names([name], estimators[0], "AtTopCV", KERNEL_NUMBERS)
             grids = [
-                {name: grid[name] for name in grid if name in variable_parameters(estimator)}
+                {name: grid[name] for name in grid if name in _variable(estimator)}
                 for estimator in estimators
             ]
         else:
@@ -251,7 +255,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                     f"dicts as there are estimators, {len(estimators)}. Got {len(grids)} instead."
                 )
         for estimator, one in zip(estimators, grids):
-            check_names(one, estimator, "AtTopCV")
+            check_names(one, estimator, "AtTopCV", KERNEL_NUMBERS)
         return grids
 
     def _folds(self, data: TrainingSet, y: Any, groups: Any) -> list[Fold]:
@@ -266,12 +270,8 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def _run(self, task: Task, stores: Stores) -> list[FoldFit]:
         """All fits: with the columns of `stores`, or in processes of their own."""
-        alone = min(joblib.effective_n_jobs(self.n_jobs), len(task.folds)) == 1
-        source: Iterator[FoldFit]
-        if alone:
-            source = (fit for fold in range(len(task.folds)) for fit in stores.fits(fold))
-        else:
-            source = task.fits(self.n_jobs)
+        units = task.units(joblib.effective_n_jobs(self.n_jobs))
+        source = stores.fits(units[0]) if len(units) == 1 else task.fits(units, self.n_jobs)
         total = len(task.candidates) * len(task.folds)
         fits = []
         with _progress(total) if self.verbose else nullcontext(lambda: None) as advance:
@@ -323,11 +323,29 @@ def _read(
     return data, kernels
 
 
+def _variable(estimator: AtTopClassifier) -> tuple[str, ...]:
+    """Names of the parameters that a search may vary."""
+    return (*variable_parameters(estimator), *KERNEL_NUMBERS)
+
+
+def _kernel(
+    estimator: AtTopClassifier, parameters: Mapping[str, Any], kernel: Kernel, data: TrainingSet
+) -> Kernel:
+    """The kernel of a candidate, whose estimator has the given one without its parameters."""
+    own = {name: parameters[name] for name in KERNEL_NUMBERS if name in parameters}
+    if not own:
+        return kernel
+    model = with_parameters(estimator, own, 1.0)  # there is no lambda among them
+    return pipeline.kernel_of(model, data.X, data.sample_weight)
+
+
 def _refit(task: Task, stores: Stores, best: int) -> AtTopClassifier:
     """The best candidate, fitted to all samples."""
-    candidate, shared, data = task.candidates[best], stores.of(best), task.data
+    candidate, data = task.candidates[best], task.data
+    shared = stores.of(candidate.kernel)
     n = data.n_losses(candidate.estimator.formulation)
     model = with_parameters(candidate.estimator, candidate.parameters, n)
+    data = replace(data, kernel=candidate.kernel)
     shared.forget()  # the folds were on fewer rows
     shared.fit(model, data, pipeline.problem_of(model, data))
     return model

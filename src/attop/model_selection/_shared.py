@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from attop import pipeline
 from attop.base import AtTopClassifier
 from attop.kernels.functions import Gram
+from attop.kernels.matrix import KnownGram, MatrixStore
 from attop.model_selection._memory import RememberingGram
 from attop.model_selection._starts import Solved, nearest, start_from
 from attop.objectives import support
@@ -41,10 +42,15 @@ class SharedFits:
 
     def __init__(self, gram: Gram, tol: float, cache_size: float) -> None:
         n_bytes = int(cache_size * 2**20)
-        self.gram = RememberingGram.of(gram.kernel, gram.X, n_bytes // 6)
-        # Loaded here: the compiled solver makes `import attop` slow.
-        self.columns = load("attop.kernels.stores").open_columns(gram, tol, n_bytes)
+        self.gram: Gram
         self._solved: list[Solved] = []
+        # Loaded here: the compiled solver makes `import attop` slow.
+        if load("attop.solvers.exact.outer.whole").is_small(gram, n_bytes):
+            known = KnownGram.of(gram)
+            self.gram, self.columns = known, MatrixStore(known)
+        else:
+            self.gram = RememberingGram.of(gram.kernel, gram.X, n_bytes // 6)
+            self.columns = load("attop.kernels.stores").open_columns(gram, tol, n_bytes)
 
     def __enter__(self) -> Self:
         return self

@@ -55,8 +55,15 @@ def load(module: str) -> ModuleType:
 def _import(module: str) -> ModuleType:
     found = import_module(module)
     if "numba" in sys.modules:
+        _announce()
         import_module("attop.kernels.compiled").nothing()
     return found
+
+
+@lru_cache
+def _announce() -> None:
+    """Tell the user, once, where compilation takes a while."""
+    import_module("attop._compilation").announce()
 
 
 def options_of(solve: Solver) -> list[str]:

@@ -5,10 +5,12 @@ It has three rooms, and a fit walks through them like this (:doc:`/theory/solver
 
 * `outer`: the loop.  `outer.solve` opens the columns, runs the loop and asks the referee, in single
   and then in double precision; `outer.loop` makes the rounds; `outer.working_set` says which
-  variables come next; `outer.state` is the dual point, with its scores and what went into them.
-* `subproblem`: one block, exactly.  `subproblem.solve` lets pair moves and an interior-point
-  method take turns; `pairs`, `tied` and `norm` are the compiled moves for betas without a cap or
-  with a priced one, under a tied cap, and with a price on their norm; `interior` and `hessians`.
+  variables come next; `outer.state` is the dual point, with its scores and what went into them;
+  `outer.whole` solves small problems, with their whole kernel matrix, in one go.
+* `subproblem`: one block, exactly.  `subproblem.solve` lets pair moves, Newton's method on faces
+  and an interior-point method take turns; `pairs`, `tied` and `norm` are the compiled moves for
+  betas without a cap or with a priced one, under a tied cap, and with a price on their norm;
+  `face`; `interior` and `hessians`.
 * `scaling`: what large problems need.  `scaling.start` and `scaling.parts`: a subsample to begin
   with, and the samples that matter so far; `scaling.keepers`: who keeps the scores of all
   samples, either all of them or, in `scaling.bounded_scores` with `column_sums` and `reference`,

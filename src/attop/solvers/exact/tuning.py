@@ -21,6 +21,8 @@ class Tuning:
 
     Attributes
     ----------
+    matrix_up_to : int
+        Up to so many samples the whole kernel matrix is computed at once.
     whole_up_to : int
         Up to so many dual variables all of them make the block.
     violators : int
@@ -30,6 +32,9 @@ class Tuning:
         Free variables with a column at hand that join.
     creeping : float
         A round that leaves more than this share of the gap asks for a larger block.
+    before_face, face_from, face_up_to : int
+        After so many pair moves all free variables are moved at once, if the block has at least so
+        many variables, and so many of them at most are free.
     turns : int
         Pair moves and the interior-point method take turns at most so often.
     one_thread_below : int
@@ -73,10 +78,14 @@ class Tuning:
         With a larger share of all samples in doubt another reference is looked for.
     """
 
+    matrix_up_to: int = 3000
     whole_up_to: int = 1024  # 0.55; 1.00 to 1.25
     violators: int = 512  # 0.97 to 1.09; 0.98 to 1.17; linear, few features: 0.42; 5.96
     free: int = 2048  # 1.01; 1.06; linear, few features: 44.8; 0.25
     creeping: float = 0.9  # 0.96 to 1.22; never: 0.97 to 1.01
+    before_face: int = 100  # TopPush, 1,000 samples: 1.07 to 1.46; 0.88 to 1.20
+    face_from: int = 96
+    face_up_to: int = 1024
     turns: int = 4  # 1: same; 1000: same
     one_thread_below: int = 4000  # not for one thread to tell
     large: int = 16384  # not measured: more than the cases have

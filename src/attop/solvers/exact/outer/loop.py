@@ -251,7 +251,7 @@ class Loop:
         chosen, violation = choose(self.state, self.previous, creeping)
         # After a round without progress the subproblem is solved more accurately.
         tolerance = max(violation, 0.0) * 10.0 ** -(1 + 2 * idle)
-        steps, turns = self.state.solve_block(chosen, tolerance)
+        steps, turns, _ = self.state.solve_block(chosen, tolerance)
         self.counts["steps"] += steps
         self.cost = 1 + turns
         self.previous = chosen

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from attop import objectives
 from attop.kernels.functions import Gram
+from attop.kernels.matrix import MatrixStore
 from attop.kernels.stores import DOUBLE, open_columns
 from attop.objectives import Certificate
 from attop.problem import Problem
 from attop.solvers.exact.outer.loop import Loop
 from attop.solvers.exact.outer.state import State, Store
+from attop.solvers.exact.outer.whole import Point, is_small, solve_known, solve_whole
 from attop.solvers.exact.scaling.bounded_scores import BoundedScores
 from attop.solvers.exact.scaling.forecast import Forecast
 from attop.solvers.exact.scaling.keepers import FullScores
@@ -36,7 +38,7 @@ def solve(
     start: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     random_state: Any = None,
     verbose: int = 0,
-    columns: Store | None = None,
+    columns: Store | MatrixStore | None = None,
     tuning: Tuning = DEFAULT,
 ) -> Solution:
     """Solve the dual to a certified relative gap of `tol`.
@@ -61,7 +63,7 @@ def solve(
         Draws the subsample that large problems begin with.
     verbose : int
         Print a line per round.
-    columns : ColumnStore, optional
+    columns : ColumnStore or MatrixStore, optional
         Columns of `gram` made by `open_columns`, to use and to add to: several fits on the
         same samples share them.  `cache_bytes` is theirs then.
     tuning : Tuning
@@ -80,7 +82,18 @@ def solve(
         "verbose": verbose,
         "tuning": tuning,
     }
-    if columns is not None:
+    found: Solution | Point | None = None
+    known = columns if isinstance(columns, MatrixStore) else None
+    if not np.isfinite(problem.C):
+        pass  # a hard margin has a way of its own
+    elif known is not None:
+        found = solve_known(problem, known, start=start, **options)
+    elif columns is None and is_small(gram, cache_bytes, tuning):
+        found = solve_whole(problem, gram, start=start, **options)
+    if isinstance(found, Solution):
+        return found
+    start = start if found is None else found
+    if columns is not None and not isinstance(columns, MatrixStore):
         solution = _solve(problem, gram, columns, start=start, all_scores=True, **options)
         precise = columns.precision <= DOUBLE
     else:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from attop import objectives
 from attop._weights import weighted, weighted_sum
 from attop.families.base import Cap
+from attop.kernels.blocks import slices
 from attop.kernels.columns import ColumnStore
 from attop.kernels.errors import Tally
 from attop.kernels.linear import LinearStore
+from attop.kernels.matrix import MatrixStore
 from attop.problem import Problem
 from attop.solvers.exact.scaling.parts import Part
 from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
@@ -52,8 +54,11 @@ class State:
         Columns that the store had computed before this state was made.
     """
 
-    def __init__(self, problem: Problem, store: Store, tuning: Tuning = DEFAULT) -> None:
-        self.problem, self.store, self.tuning = problem, store, tuning
+    def __init__(
+        self, problem: Problem, store: Store | MatrixStore, tuning: Tuning = DEFAULT
+    ) -> None:
+        self.problem, self.tuning = problem, tuning
+        self.store = cast(Store, store)  # that of a matrix has no parts, and is asked for none
         self.n_alphas = len(problem.positives)
         self.rows, self.weight = problem.rows, problem.weights
         self.is_alpha = np.arange(len(self.rows)) < self.n_alphas
@@ -68,7 +73,7 @@ class State:
         self.cap = 0.0 if self.capped else np.inf
         self.computed_before = store.n_computed
         #: Whether the kernel is definite for sure.
-        self.sure = isinstance(store, LinearStore) or store.source.definite
+        self.sure = store.definite
 
     @property
     def alpha(self) -> NDArray[np.float64]:
@@ -262,22 +267,36 @@ class State:
             least_value=1e-14 * min(problem.alpha_max, max(total, 1e-300)),
         )
 
-    def solve_block(self, chosen: NDArray[np.intp], tolerance: float) -> tuple[int, int]:
+    def solve_block(
+        self, chosen: NDArray[np.intp], tolerance: float, most: int | None = None
+    ) -> tuple[int, int, int]:
         """Solve the subproblem on the variables `chosen`, in increasing order, and go there.
 
-        Returns the pair moves, and the turns to the interior-point method, that it took.
+        Returns the pair moves, the turns to the interior-point method, and the batches of moves
+        and turns of any kind, `most` of them at most, that it took.
         """
         self.store.fetch(self.rows[chosen])
         block = self._block(chosen, self.store.submatrix(self.rows[chosen]))
-        every = np.arange(len(chosen))
-        block.kernel[every, every] += self._penalty(chosen)
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
-        norm2 = self._norm2_outside(chosen)
-        group, *effort = solve_subproblem(
-            block, self._group(chosen), terms, self.betas, norm2, tolerance, self.tuning
-        )
+        group, norm2 = self._group(chosen), self._norm2_outside(chosen)
+        diagonal = block.kernel.diagonal().copy()
+        np.fill_diagonal(block.kernel, diagonal + self._penalty(chosen))
+        try:
+            group, *effort = solve_subproblem(
+                block,
+                group,
+                terms,
+                self.betas,
+                norm2,
+                tolerance,
+                self.tuning,
+                self.store.shift,
+                most,
+            )
+        finally:
+            np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store
         self._move(chosen, block.value, block.member, group.cap)
-        return effort[0], effort[1]
+        return effort[0], effort[1], effort[2]
 
     def solve_large_block(self, chosen: NDArray[np.intp], gap: float) -> None:
         """The same for a kernel of low rank, by the interior-point method, to a relative gap."""
@@ -359,7 +378,7 @@ class State:
         if rise:
             # All members move with the cap by the group's column.
             weights[was_member] += rise * copies[was_member]
-            for part in gen_batches(len(self.scores), _PIECE):
+            for part in slices(len(self.scores), _PIECE):
                 self.scores[part] -= rise * self.group_column[part]
             self.tally += self.group_tally * rise
         self.value[chosen], self.member[chosen], self.cap = value, member, cap

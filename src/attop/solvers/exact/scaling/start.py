@@ -47,8 +47,10 @@ def small(problem: Problem, random_state: Any, tuning: Tuning = DEFAULT) -> Poin
     # Other rows than those of the alphas first: with all samples competing, the same row
     # on both sides cancels.
     order = rng.permutation(m)
-    clash = np.isin(problem.competitors[order], problem.positives[some])
-    order = order[np.argsort(clash, kind="stable")]
+    used = np.zeros(1 + int(np.max(problem.rows)), dtype=bool)
+    used[problem.positives[some]] = True
+    clash = used[problem.competitors[order]]
+    order = np.concatenate([order[~clash], order[clash]])
     weights = problem.competitor_weights
     so_far = np.cumsum(weights[order])
     others = order[: 1 + int(np.searchsorted(so_far, max(least, few)))]

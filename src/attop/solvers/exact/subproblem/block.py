@@ -23,7 +23,7 @@ during the call.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -38,8 +38,24 @@ SAME = 1e-12
 _LEAST, _MOST = np.int64(-(2**63)), np.int64(2**63 - 1)
 _SIGN = np.int64(63)
 
+#: Numbers that are passed to functions.  Plain ones would be constants to the compiler, which makes
+#: another version of a function for each.
+ZERO: Any = np.int64(0)
+UP: Any = np.int64(1)
+DOWN: Any = np.int64(-1)
+NOBODY: Any = np.int64(-1)
+YES: Any = np.bool_(True)
+NO: Any = np.bool_(False)
+
 #: Rounding order may change; infinities keep their meaning, NaN does not occur.
 FAST = {"contract", "nsz", "arcp", "reassoc", "nnan"}
+
+
+def inner(**options: Any) -> Any:
+    """Compiles a function that only compiled functions call, without what Python would need."""
+    wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiler: Any = njit  # whose types do not know of these
+    return compiler(nogil=True, error_model="numpy", **wrappers, **options)
 
 
 class Block(NamedTuple):
@@ -113,31 +129,31 @@ class Terms(NamedTuple):
     least_value: float
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def plain(group):
     """The group as a tuple that can be returned to Python."""
     return group.cap, group.members, group.size, group.square, group.score, group.floor
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inner(inline="always")
 def _order(bits):
     """The bits of a float as an integer of the same order: those of negative ones are turned."""
     return bits ^ ((bits >> _SIGN) & _MOST)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def best_rising(rate, rise, first, last):
     """The variable of ``first:last`` with room to rise and the largest rate, -1 if none."""
     return _extreme(rate, rise, first, last, np.int64(0))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def best_falling(rate, fall, first, last):
     """The variable of ``first:last`` with room to fall and the smallest rate, -1 if none."""
     return _extreme(rate, fall, first, last, np.int64(-1))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _extreme(rate, room, first, last, turn):
     """The variable with room and the largest rate, or the smallest if all bits are turned."""
     bits, room = rate[first:last].view(np.int64), room[first:last]
@@ -151,7 +167,7 @@ def _extreme(rate, room, first, last, turn):
     return first + place if place < bits.size else -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def largest_gain(gain, first, last):
     """The largest gain of ``first:last``, none negative, and its variable; -1 if all are zero."""
     bits = gain[first:last].view(np.int64)
@@ -166,7 +182,7 @@ def largest_gain(gain, first, last):
     return gain[first + place], first + place
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@inner(fastmath=FAST)
 def best_pair(block, a, sign, first, last, least_curvature):
     """Largest gain of `a` moving up (sign 1) or down (-1) against one of ``first:last``; which."""
     room = block.rise[a] if sign > 0 else block.fall[a]
@@ -183,7 +199,7 @@ def best_pair(block, a, sign, first, last, least_curvature):
     return largest_gain(block.gain, first, last)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def pair_step(block, up, down, terms):
     """The best step of the pair (up, down)."""
     curvature = block.diagonal[up] + block.diagonal[down] - 2.0 * block.kernel[up, down]
@@ -192,13 +208,13 @@ def pair_step(block, up, down, terms):
     return min(slope / curvature, min(block.rise[up], block.fall[down]))
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@inner(fastmath=FAST)
 def _subtract(rate, step, column):
     for i in range(rate.size):
         rate[i] -= step * column[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def shift(block, group, v, step, terms):
     """Move variable `v` up by `step` (down if negative): rates, rooms and group follow."""
     _subtract(block.rate, step, block.kernel[v])
@@ -223,7 +239,7 @@ def shift(block, group, v, step, terms):
     return Group(group.cap, group.members, group.size, group.square, score, group.floor)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@inner(fastmath=FAST)
 def _follow_cap(block, cap, first):
     """The rooms of the betas, which start with `first`, under a new cap."""
     rise, fall, weight = block.rise[first:], block.fall[first:], block.weight[first:]
@@ -233,7 +249,7 @@ def _follow_cap(block, cap, first):
         fall[v] = fall[v] if member[v] else weight[v] * max(cap - value[v], 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def shift_group(block, group, rise, terms):
     """Raise the cap, and every member with it, by `rise`."""
     _subtract(block.rate, -rise, block.group_column)
@@ -243,7 +259,7 @@ def shift_group(block, group, rise, terms):
     return Group(cap, group.members, group.size, group.square, score, group.floor)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def join(block, group, v):
     """Make the beta `v` a member of the group."""
     weight = block.weight[v]
@@ -256,7 +272,7 @@ def join(block, group, v):
     return Group(group.cap, group.members + 1, group.size + weight, square, score, group.floor)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def leave(block, group, v):
     """Take the beta `v` out of the group; its value stays at the cap."""
     weight = block.weight[v]
@@ -269,7 +285,7 @@ def leave(block, group, v):
     return Group(group.cap, group.members - 1, group.size - weight, square, score, group.floor)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def join_at_cap(block, group, first, limit):
     """Take into the group every beta from `first` on that has come to the cap.
 
@@ -285,14 +301,14 @@ def join_at_cap(block, group, first, limit):
     return group
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def largest_outside(block, floor, first):
     """The largest beta outside the group, at least `floor`; betas start with `first`."""
-    largest, _ = _largest(block.value[first:], block.member[first:], -1)
+    largest, _ = _largest(block.value[first:], block.member[first:], NOBODY)
     return max(floor, largest)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _largest(values, left_out, also_left_out):
     """The largest of values that are not negative and not left out, 0 if none, and its place."""
     bits = values.view(np.int64)
@@ -308,11 +324,11 @@ def _largest(values, left_out, also_left_out):
     return values[place], place
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def largest_below_cap(block, floor, first):
     """Largest and second largest beta outside the group (at least `floor`), and the holder."""
     values, members = block.value[first:], block.member[first:]
-    largest, holder = _largest(values, members, -1)
+    largest, holder = _largest(values, members, NOBODY)
     if largest <= floor:
         return floor, largest, -1
     second, _ = _largest(values, members, holder)

@@ -12,10 +12,14 @@ import numpy as np
 from numba import njit
 
 from attop.solvers.exact.subproblem.block import (
+    DOWN,
     FAST,
+    UP,
+    ZERO,
     Group,
     best_falling,
     best_rising,
+    inner,
     largest_gain,
     shift,
 )
@@ -24,7 +28,7 @@ from attop.solvers.exact.subproblem.block import (
 _REFRESH = 256
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@inner(fastmath=FAST)
 def _add_norm(block, scale, first, rates):
     """Rates with the norm included; ``scale = price / |beta|``, `first` is the first beta."""
     rates[:first] = block.rate[:first]
@@ -33,7 +37,7 @@ def _add_norm(block, scale, first, rates):
         betas[v] = rate[v] + scale * value[v]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@inner(fastmath=FAST)
 def _gains(block, a, sign, rates, norm, first, last, terms):
     """Second-order estimates of the gains of `a` moving up (sign 1) or down (-1).
 
@@ -65,16 +69,16 @@ def _gains(block, a, sign, rates, norm, first, last, terms):
         block.gain[a] = 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _best_partner(block, a, sign, rates, norm, terms):
     n, b = terms.n_alphas, block.value.size
-    _gains(block, a, sign, rates, norm, 0, n, terms)
+    _gains(block, a, sign, rates, norm, ZERO, n, terms)
     _gains(block, a, sign, rates, norm, n, b, terms)
-    _, partner = largest_gain(block.gain, 0, b)
+    _, partner = largest_gain(block.gain, ZERO, b)
     return partner
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _along(block, up, down, terms):
     """Coefficients of ``|beta|^2 + 2 slope d + square d^2`` along the move by ``d``."""
     slope, square = 0.0, 0.0
@@ -85,7 +89,7 @@ def _along(block, up, down, terms):
     return slope, square
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _line_search(block, up, down, norm2, terms):
     """The step of the pair that maximises the dual: safeguarded Newton."""
     slope, square = _along(block, up, down, terms)
@@ -114,7 +118,7 @@ def _line_search(block, up, down, norm2, terms):
     return step
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _squares_of_betas(block, terms):
     total = 0.0
     for v in range(terms.n_alphas, block.value.size):
@@ -135,8 +139,8 @@ def solve_norm(block, outside, terms, tolerance, max_steps):
             norm2 = outside + _squares_of_betas(block, terms)
         norm = np.sqrt(max(norm2, 1e-300))
         _add_norm(block, terms.price / norm, terms.n_alphas, rates)
-        up = best_rising(rates, block.rise, 0, rates.size)
-        down = best_falling(rates, block.fall, 0, rates.size)
+        up = best_rising(rates, block.rise, ZERO, rates.size)
+        down = best_falling(rates, block.fall, ZERO, rates.size)
         if up < 0 or down < 0:
             return count, 0.0
         violation = rates[up] - rates[down]
@@ -144,9 +148,9 @@ def solve_norm(block, outside, terms, tolerance, max_steps):
             return count, max(violation, 0.0)
         # By turns, as in `attop.solvers.exact.subproblem.pairs`.
         if count % 2 == 0:
-            down = _best_partner(block, up, 1, rates, norm, terms)
+            down = _best_partner(block, up, UP, rates, norm, terms)
         else:
-            up = _best_partner(block, down, -1, rates, norm, terms)
+            up = _best_partner(block, down, DOWN, rates, norm, terms)
         if up < 0 or down < 0:
             return count, violation
         step = _line_search(block, up, down, norm2, terms)

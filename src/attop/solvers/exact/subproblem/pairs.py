@@ -12,10 +12,15 @@ from numba import njit
 
 from attop.solvers.exact.subproblem.block import (
     AT_CAP,
+    DOWN,
     FAST,
+    NOBODY,
+    UP,
+    ZERO,
     best_falling,
     best_pair,
     best_rising,
+    inner,
     join,
     join_at_cap,
     largest_gain,
@@ -28,7 +33,7 @@ from attop.solvers.exact.subproblem.block import (
 )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _against_group(block, group, v, terms):
     """Rate and curvature of `v` moving up against the rest of the group moving down."""
     size, score, square, cross = group.size, group.score, group.square, block.group_column[v]
@@ -41,7 +46,7 @@ def _against_group(block, group, v, terms):
     return rate, max(curvature, terms.least_curvature)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _group_room(block, group, v, floor, terms):
     """How far the group can move up, in total, while `v` moves down."""
     room = min(group.size * (group.cap - floor), block.fall[v])
@@ -50,7 +55,7 @@ def _group_room(block, group, v, floor, terms):
     return room
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _group_gain(block, group, v, upwards, floor, terms):
     """Gain of `v` moving up (or down) against the group."""
     if block.member[v] and (group.members < 2 or not upwards):
@@ -66,12 +71,12 @@ def _group_gain(block, group, v, upwards, floor, terms):
     return step * (rate - 0.5 * curvature * step)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _extremes(block, group, floor, terms):
     """Best up and best down move; ``b`` stands for the group."""
     b = block.value.size
-    up = best_rising(block.rate, block.rise, 0, b)
-    down = best_falling(block.rate, block.fall, 0, b)
+    up = best_rising(block.rate, block.rise, ZERO, b)
+    down = best_falling(block.rate, block.fall, ZERO, b)
     most = block.rate[up] if up >= 0 else -np.inf
     least = block.rate[down] if down >= 0 else np.inf
     if group.members > 0:
@@ -83,7 +88,7 @@ def _extremes(block, group, floor, terms):
     return up, down, most - least
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _hold_lone_member(block, group, first):
     """A lone member moves only as the group: the cap has to follow it down."""
     for v in range(first, block.value.size):
@@ -91,7 +96,7 @@ def _hold_lone_member(block, group, first):
             block.rise[v] = block.weight[v] * group.cap if group.members > 1 else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@inner(fastmath=FAST)
 def _best_against_group(block, group, upwards, floor, first, last, terms):
     """The largest gain of one of ``first:last`` moving up (or down) against the group; which."""
     rate, gain = block.rate[first:last], block.gain[first:last]
@@ -121,16 +126,16 @@ def _best_against_group(block, group, upwards, floor, first, last, terms):
     return largest_gain(block.gain, first, last)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _best_partner(block, group, a, sign, floor, terms):
     """Largest gain of `a` moving up (sign 1) or down (-1), and the partner."""
     b, n = block.value.size, terms.n_alphas
     if a == b:
         up = sign < 0
-        best, partner = _best_against_group(block, group, up, floor, 0, n, terms)
+        best, partner = _best_against_group(block, group, up, floor, ZERO, n, terms)
         gain, other = _best_against_group(block, group, up, floor, n, b, terms)
         return (gain, other) if gain > best else (best, partner)
-    best, partner = best_pair(block, a, sign, 0, b, terms.least_curvature)
+    best, partner = best_pair(block, a, sign, ZERO, b, terms.least_curvature)
     if group.members > 0:
         gain = _group_gain(block, group, a, sign > 0, floor, terms)
         if gain > best:
@@ -138,7 +143,7 @@ def _best_partner(block, group, a, sign, floor, terms):
     return best, partner
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _best_pair(block, group, up, down, keep_up, floor, terms):
     """`up` or `down` with its best partner; the other one where there is none, or (-1, -1).
 
@@ -146,18 +151,18 @@ def _best_pair(block, group, up, down, keep_up, floor, terms):
     """
     for _ in range(2):
         if keep_up:
-            _, partner = _best_partner(block, group, up, 1, floor, terms)
+            _, partner = _best_partner(block, group, up, UP, floor, terms)
             if partner >= 0:
                 return up, partner
         else:
-            _, partner = _best_partner(block, group, down, -1, floor, terms)
+            _, partner = _best_partner(block, group, down, DOWN, floor, terms)
             if partner >= 0:
                 return partner, down
         keep_up = not keep_up
-    return -1, -1
+    return NOBODY, NOBODY
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _move(block, group, up, down, floor, terms):
     """Take the best step of the pair (up, down); either may be the group."""
     b = block.value.size

@@ -1,9 +1,16 @@
-"""Solves the subproblem on a block: pair moves, and an interior-point method where they creep."""
+"""Solves the subproblem on a block.
+
+By pair moves, by Newton's method on faces in between, and where these fail by an interior-point
+method.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
 from attop.families.base import BetaTerms, Cap
 from attop.solvers.exact.subproblem.block import Block, Group, Terms
+from attop.solvers.exact.subproblem.face import LEAST_RIDGE, newton_on_face
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.norm import solve_norm
 from attop.solvers.exact.subproblem.pairs import solve_pairs
@@ -13,6 +20,10 @@ from attop.solvers.exact.tuning import Tuning
 #: Entries that the pair moves of one call may go through, some tens of milliseconds of them, and
 #: what the number of these moves is a multiple of: moves by turns go on as if in one call.
 CALL, EVEN = 2**23, 256
+#: Pair moves of a batch where batches are counted.
+_COUNTED = 16
+#: By this factor the ridge of Newton's method grows where its moves go too far.
+_STIFFER = 100.0
 
 
 def solve_subproblem(
@@ -23,7 +34,9 @@ def solve_subproblem(
     norm2_outside: float,
     tolerance: float,
     tuning: Tuning,
-) -> tuple[Group, int, int]:
+    lift: float = 0.0,
+    most: int | None = None,
+) -> tuple[Group, int, int, int]:
     """Maximise the dual over the block, in place.
 
     Parameters
@@ -37,30 +50,59 @@ def solve_subproblem(
     tolerance : float
         Largest violation of optimality that may remain.
     tuning : Tuning
-        How often pair moves and the interior-point method take turns.
+        How often the methods take turns.
+    lift : float
+        The constant that the kernel of the block lacks.
+    most : int, optional
+        Batches of pair moves, and other turns, that may be taken.
 
     Returns
     -------
     group : Group
         The group at the solution.
-    steps, turns : int
-        Pair moves taken, and turns to the interior-point method.
+    steps, turns, batches : int
+        Pair moves taken, turns to the interior-point method, and what `most` bounds.
     """
     # As many pair moves (each O(b)) as cost what the interior-point method (O(b^3)) would.
     budget = 200 + 4 * len(block.value) + len(block.value) ** 2 // 60
-    total = turns = 0
-    kernels = Kernels(block.kernel)
-    while turns < tuning.turns:
-        group, steps = _pair_moves(block, group, terms, betas, norm2_outside, tolerance, budget)
+    total = turns = since = batches = 0
+    ridge, faces = LEAST_RIDGE, len(block.value) >= tuning.face_from
+    while turns < tuning.turns and batches != most:
+        n_free = int(np.count_nonzero((block.rise > 0.0) & (block.fall > 0.0))) if faces else 0
+        faces = faces and n_free <= tuning.face_up_to
+        batch = min(budget, max(tuning.before_face, n_free // 2)) if faces else budget
+        if most is not None:  # who counts them wants to stop in time
+            batch = min(batch, _COUNTED)
+        group, steps = _pair_moves(block, group, terms, betas, norm2_outside, tolerance, batch)
         total += steps
-        if steps < budget:
+        since += steps
+        batches += 1
+        if steps < batch or batches == most:
             break
-        turns += 1
+        batches += 1
+        if faces and since < budget:
+            numbers = lift, betas.norm_price, norm2_outside
+            group, ridge = _to_face(block, group, terms, numbers, ridge)
+            continue
+        turns, since = turns + 1, 0
+        kernels = Kernels(block.kernel)
         found = interior_point(block, kernels, group, terms, betas, norm2_outside, tuning)
         if found is None:  # nor would more pair moves get far
             break
         group = found
-    return group, total, turns
+    return group, total, turns, batches
+
+
+def _to_face(
+    block: Block, group: Group, terms: Terms, numbers: tuple[float, float, float], ridge: float
+) -> tuple[Group, float]:
+    """All free variables moved to the optimum of their face: the group, and the next ridge."""
+    for _ in range(3):
+        at_cap, gained = newton_on_face(block, group, terms, *numbers, ridge)
+        if gained:
+            return Group(*at_cap), max(ridge / _STIFFER, LEAST_RIDGE)
+        ridge = min(ridge * _STIFFER, 1.0)
+    return group, ridge
 
 
 def _pair_moves(

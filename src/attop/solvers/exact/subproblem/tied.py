@@ -16,11 +16,18 @@ from numba import njit
 
 from attop.solvers.exact.subproblem.block import (
     AT_CAP,
+    DOWN,
     FAST,
+    NO,
+    NOBODY,
     SAME,
+    UP,
+    YES,
+    ZERO,
     best_falling,
     best_pair,
     best_rising,
+    inner,
     join,
     join_at_cap,
     largest_below_cap,
@@ -55,32 +62,34 @@ class Floor(NamedTuple):
     holder: int
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _extremes(block, terms):
     n, b = terms.n_alphas, block.value.size
     return Extremes(
-        best_rising(block.rate, block.rise, 0, n),
-        best_falling(block.rate, block.fall, 0, n),
+        best_rising(block.rate, block.rise, ZERO, n),
+        best_falling(block.rate, block.fall, ZERO, n),
         best_rising(block.rate, block.rise, n, b),
         best_falling(block.rate, block.fall, n, b),
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _free_up(block, n):
     """The positive beta below the cap with the largest rate, -1 if there is none."""
-    np.minimum(block.rise[n:], block.fall[n:], block.gain[n:])  # scratch: free if positive
+    rise, fall, gain = block.rise[n:], block.fall[n:], block.gain[n:]
+    for v in range(gain.size):  # scratch: free if positive
+        gain[v] = min(rise[v], fall[v])
     return best_rising(block.rate, block.gain, n, block.value.size)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _coupled_rate(block, group, k, rest, share, terms):
     """Gain rate of raising alpha `k` with the group and the beta `rest`."""
     rate = block.rate[k] + group.score / terms.K
     return rate - share * block.rate[rest] if rest >= 0 else rate
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _coupled_curvature(block, group, k, rest, share, terms):
     K, column = terms.K, block.group_column
     curvature = block.diagonal[k] + group.square / (K * K) - 2.0 * column[k] / K
@@ -91,7 +100,7 @@ def _coupled_curvature(block, group, k, rest, share, terms):
     return max(curvature, terms.least_curvature)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _coupled_room(block, group, k, rest, share, upwards, floor, terms):
     """How far the coupled move can go: no beta crosses the cap, none becomes negative."""
     # The rest comes nearer to the cap on the way up, or, if it has many copies, on the way down.
@@ -106,7 +115,7 @@ def _coupled_room(block, group, k, rest, share, upwards, floor, terms):
     return min(room, block.rise[rest] / share) if rest >= 0 else room
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _coupled_gain(block, group, k, rest, share, upwards, floor, terms):
     rate = _coupled_rate(block, group, k, rest, share, terms)
     rate = rate if upwards else -rate
@@ -118,7 +127,7 @@ def _coupled_gain(block, group, k, rest, share, upwards, floor, terms):
     return step * (rate - 0.5 * curvature * step)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@inner(fastmath=FAST)
 def _rest_gains(block, group, k, share, upwards, lowest, terms):
     """Gains of moving alpha `k`, for each beta below the cap as the rest.
 
@@ -147,32 +156,32 @@ def _rest_gains(block, group, k, share, upwards, lowest, terms):
         gain[v] = max(step * (slope - 0.5 * curvature * step), 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _best_pair(block, up, down, keep_up, first, last, terms):
     """`up` or `down` with its best partner: the gain, and the pair."""
     least = terms.least_curvature
     if keep_up:
-        gain, partner = best_pair(block, up, 1, first, last, least)
+        gain, partner = best_pair(block, up, UP, first, last, least)
         return gain, up, partner
-    gain, partner = best_pair(block, down, -1, first, last, least)
+    gain, partner = best_pair(block, down, DOWN, first, last, least)
     return gain, partner, down
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _best_coupled(block, group, k, share, upwards, floor, terms):
     """The coupled move of alpha `k` with the best rest."""
     if k < 0:
-        return 0.0, -1
+        return 0.0, NOBODY
     if share == 0.0:
-        return _coupled_gain(block, group, k, -1, share, upwards, floor, terms), -1
+        return _coupled_gain(block, group, k, NOBODY, share, upwards, floor, terms), NOBODY
     _rest_gains(block, group, k, share, upwards, floor.largest, terms)
     if not upwards and floor.holder >= 0:  # only the holder of the floor can go below it
-        gain = _coupled_gain(block, group, k, floor.holder, share, False, floor, terms)
+        gain = _coupled_gain(block, group, k, floor.holder, share, NO, floor, terms)
         block.gain[floor.holder] = gain
     return largest_gain(block.gain, terms.n_alphas, block.value.size)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _rates(block, group, e, share, terms):
     """The largest rate of each kind of move: alpha pair, beta pair, coupled up and down."""
     rate, none = block.rate, -np.inf
@@ -180,35 +189,35 @@ def _rates(block, group, e, share, terms):
     betas = rate[e.beta_up] - rate[e.beta_down] if min(e.beta_up, e.beta_down) >= 0 else none
     raising, lowering = none, none
     if e.alpha_up >= 0 and (share == 0.0 or e.beta_down >= 0):
-        rest = e.beta_down if share > 0.0 else -1
+        rest = e.beta_down if share > 0.0 else NOBODY
         raising = _coupled_rate(block, group, e.alpha_up, rest, share, terms)
     if e.alpha_down >= 0:
-        rest = _free_up(block, terms.n_alphas) if share > 0.0 else -1
+        rest = _free_up(block, terms.n_alphas) if share > 0.0 else NOBODY
         if share == 0.0 or rest >= 0:
             lowering = -_coupled_rate(block, group, e.alpha_down, rest, share, terms)
     return alphas, betas, raising, lowering
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _best_of_kind(block, group, kind, e, share, keep_up, terms):
     """The best move of a kind: its gain, its two variables, and the floor where the cap falls."""
     n, b = terms.n_alphas, block.value.size
-    floor = Floor(group.floor, group.floor, -1)
+    floor = Floor(group.floor, group.floor, NOBODY)
     if kind == ALPHAS:
-        pair = _best_pair(block, e.alpha_up, e.alpha_down, keep_up, 0, n, terms)
+        pair = _best_pair(block, e.alpha_up, e.alpha_down, keep_up, ZERO, n, terms)
         return pair[0], pair[1], pair[2], floor
     if kind == BETAS:
         pair = _best_pair(block, e.beta_up, e.beta_down, keep_up, n, b, terms)
         return pair[0], pair[1], pair[2], floor
     if kind == RAISING:
-        gain, rest = _best_coupled(block, group, e.alpha_up, share, True, floor, terms)
+        gain, rest = _best_coupled(block, group, e.alpha_up, share, YES, floor, terms)
         return gain, e.alpha_up, rest, floor
     floor = Floor(*largest_below_cap(block, group.floor, n))
-    gain, rest = _best_coupled(block, group, e.alpha_down, share, False, floor, terms)
+    gain, rest = _best_coupled(block, group, e.alpha_down, share, NO, floor, terms)
     return gain, e.alpha_down, rest, floor
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _best_move(block, group, e, rates, least, share, keep_up, terms):
     """The best move of the kind that violates most and has room; kind -1 if there is none.
 
@@ -216,22 +225,22 @@ def _best_move(block, group, e, rates, least, share, keep_up, terms):
     are not looked at: where the worst has no room, they could go on for ever.
     """
     tried = 0  # the bits of the kinds without room
-    floor = Floor(group.floor, group.floor, -1)
+    floor = Floor(group.floor, group.floor, NOBODY)
     for _ in range(len(rates)):
-        kind, most = -1, least
+        kind, most = NOBODY, least
         for k in range(len(rates)):
             if rates[k] > most and not (tried >> k) & 1:
-                kind, most = k, rates[k]
+                kind, most = np.int64(k), rates[k]
         if kind < 0:
             break
         gain, first, second, floor = _best_of_kind(block, group, kind, e, share, keep_up, terms)
         if gain > 0.0:
             return kind, first, second, floor
         tried |= 1 << kind
-    return -1, -1, -1, floor
+    return NOBODY, NOBODY, NOBODY, floor
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner()
 def _move(block, group, kind, first, second, share, floor, terms):
     if kind in (ALPHAS, BETAS):
         if block.member[first]:
