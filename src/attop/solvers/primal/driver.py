@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from attop._threads import with_one_blas_thread
 from attop.families.base import Family
 from attop.kernels.functions import Gram
 from attop.objectives import certify, infeasibility, relative_gap
@@ -77,6 +78,24 @@ def solve(
     Solution
     """
     _check(problem, gram, method, check_every)
+    # Threads of BLAS wait for each other longer than the factorisations here take.
+    return with_one_blas_thread(
+        _solve, problem, gram, tol, max_iter, max_time, start, verbose, method, check_every
+    )
+
+
+def _solve(
+    problem: Problem,
+    gram: Gram,
+    tol: float,
+    max_iter: int,
+    max_time: float | None,
+    start: tuple[Vector, Vector] | None,
+    verbose: int,
+    method: str,
+    check_every: int,
+) -> Solution:
+    """The same, its arguments checked."""
     if max_iter < 0 and method == "subgradient":
         max_iter = SUBGRADIENT_STEPS
     limits = Limits(max_iter, max_time)
