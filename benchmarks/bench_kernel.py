@@ -73,7 +73,10 @@ PLANS = (
     Plan("fashion_mnist"),
     Plan("cifar10"),
     # Leaves room within 2 GB for all that is not a column.
-    Plan("covertype", ("TauFPL(0.01)", "PatMatNP(0.01)"), (1e-3,), tol=1e-3, cache_size=1500.0),
+    Plan(
+        "covertype", ("TauFPL(0.01)", "PatMatNP(0.01)", "SVM"), (1e-3,), tol=1e-3, cache_size=1500.0
+    ),
+    Plan("magic_gamma", ("SVM",), (1e-3, 1e-5)),
     Plan("w8a", SOME, (1e-3, 1e-5)),
     Plan("mnist", surrogate="quadratic_hinge"),
 )

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from attop.formulations import FORMULATIONS
+from attop.kernels.columns import ColumnStore, Workers
 from attop.kernels.functions import Gram, Kernel
+from attop.kernels.sources import column_source
 from attop.surrogates import SURROGATES
 
 #: Parameters of each formulation on samples of which a third are positive: tau is above
@@ -58,7 +60,8 @@ def kernel_matrix(gram):
     return gram.block(rows, rows)
 
 
-@pytest.fixture
-def no_least_memory(monkeypatch):
-    """Small problems too do without the columns that their budget has no room for."""
-    monkeypatch.setattr("attop.kernels.columns.LEAST_BYTES", 2**18)
+def scarce_columns(gram, columns):
+    """A store with room for no more columns than that, which small problems have otherwise."""
+    workers = Workers()
+    source = column_source(gram, np.float64, workers)
+    return ColumnStore(source, 8 * gram.n_samples * columns, workers, least=2, least_bytes=0)

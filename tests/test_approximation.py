@@ -16,7 +16,7 @@ import attop
 from attop import Grill, GrillNP, TauFPL
 from attop.kernels.functions import Gram, Kernel
 from attop.objectives import certify
-from attop.pipeline import problem_of
+from attop.pipeline import prepare, problem_of
 from attop.solvers.solution import Status
 from conftest import PARAMETERS, two_clouds
 
@@ -78,7 +78,9 @@ def test_the_certificate_is_that_of_the_approximate_problem(estimator):
     model = approximate(estimator, tol=1e-6).fit(X, POSITIVE)
     features = model.feature_map_.transform(X)
     gram = Gram(Kernel("linear"), features)
-    certificate = certify(problem_of(model, POSITIVE), gram, model.alpha_, model.beta_)
+    certificate = certify(
+        problem_of(model, prepare(model, X, POSITIVE)), gram, model.alpha_, model.beta_
+    )
     assert model.status_ is Status.CONVERGED
     assert certificate.certifies(1e-6)
     assert_allclose(certificate.primal, model.objective_)

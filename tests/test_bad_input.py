@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import attop
 from attop import PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
 from attop.families import Largest
-from attop.pipeline import problem_of
+from attop.pipeline import prepare, problem_of
 from attop.solvers.solution import Status
 from conftest import PARAMETERS, two_clouds
 
@@ -227,7 +227,7 @@ def test_a_tau_for_which_K_would_be_zero_means_the_top_one(estimator_class):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The optimum of this", UserWarning)
         model = estimator_class(tau=1e-6, random_state=0).fit(X, Y)
-    assert problem_of(model, POSITIVE).family == Largest()
+    assert problem_of(model, prepare(model, X, POSITIVE)).family == Largest()
     if estimator_class is TauFPL:
         top = TopPush(random_state=0).fit(X, Y)
         assert_allclose(model.decision_function(X), top.decision_function(X))

@@ -20,10 +20,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
 
 from attop import TauFPL
-from attop.calibration import NeymanPearsonThreshold, neyman_pearson_order, required_negatives
+from attop.calibration import (
+    AlertBudgetThreshold,
+    CostThreshold,
+    NeymanPearsonThreshold,
+    PrecisionThreshold,
+    RecallThreshold,
+    neyman_pearson_order,
+    required_negatives,
+)
 from attop.metrics import get_scorer
 
 N_DRAWS = 500
@@ -269,15 +277,38 @@ def test_labels_must_be_two_classes():
         NeymanPearsonThreshold(FirstFeature()).fit(X, np.zeros(30))
 
 
+def expected_failures(estimator):
+    weights = dict.fromkeys(
+        (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")),
+        "a weight is no copy for the threshold",
+    )
+    if not isinstance(estimator, PrecisionThreshold):
+        return weights
+    return weights | {
+        "check_classifiers_train": "nearly all may be called positive",
+        "check_fit2d_1feature": "no positive among five samples",
+    }
+
+
 @parametrize_with_checks(
     # The checks have few samples, so the promise must be a modest one.
     [
-        NeymanPearsonThreshold(estimator, fpr=0.3, confidence=0.5)
-        for estimator in (LogisticRegression(), DecisionTreeClassifier(random_state=0))
+        NeymanPearsonThreshold(LogisticRegression(), fpr=0.3, confidence=0.5),
+        NeymanPearsonThreshold(DecisionTreeClassifier(random_state=0), fpr=0.3, confidence=0.5),
+        RecallThreshold(LogisticRegression(), recall=0.7, confidence=0.5, random_state=0),
+        PrecisionThreshold(LogisticRegression(), precision=0.05, confidence=0.05, random_state=0),
+        AlertBudgetThreshold(
+            LogisticRegression(), max_alerts=5, period=10, confidence=0.5, random_state=0
+        ),
+        CostThreshold(LogisticRegression(), random_state=0),
     ],
-    expected_failed_checks=lambda estimator: {
-        "check_classifiers_one_label_sample_weights": "weights do not move the threshold"
-    },
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_compatible(estimator, check):
     check(estimator)
+
+
+def test_guaranteed_precision_is_accurate_where_there_are_samples_enough():
+    """The promise above is modest enough to call nearly all positive."""
+    model = PrecisionThreshold(LogisticRegression(), precision=0.9, confidence=0.5)
+    check_classifiers_train("PrecisionThreshold", model)

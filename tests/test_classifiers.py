@@ -18,7 +18,7 @@ import attop
 from attop import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
 from attop.datasets import load_ionosphere
 from attop.kernels.functions import Gram, Kernel
-from attop.pipeline import problem_of
+from attop.pipeline import prepare, problem_of
 from attop.solvers.solution import Status
 from conftest import CASES, OPTIMA, PARAMETERS, kernel_matrix, two_clouds
 from oracle import solve_dual
@@ -94,7 +94,7 @@ def test_the_model_is_the_one_the_attributes_describe(estimator):
     model = clone(estimator).set_params(gamma=0.3, C=2.0).fit(X, Y)
     scores = rbf_kernel(X, model.support_vectors_, gamma=0.3) @ model.dual_coef_[0]
     assert_allclose(model.decision_function(X), scores - model.threshold_, atol=1e-12)
-    problem = problem_of(model, POSITIVE)
+    problem = problem_of(model, prepare(model, X, POSITIVE))
     assert_allclose(attop.objectives.threshold(problem, scores), model.threshold_, atol=1e-9)
     w_norm2 = model.dual_coef_[0] @ scores[model.support_]
     assert_allclose(attop.objectives.primal_value(problem, w_norm2, scores), model.objective_)

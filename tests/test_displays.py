@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import roc_curve
 from sklearn.tree import DecisionTreeClassifier
 
+from attop.calibration import neyman_pearson_bands
 from attop.metrics import positives_at_top
 from attop.plotting import ScoreDistributionDisplay, TopROCDisplay
 
@@ -126,6 +128,32 @@ def test_roc_marks_a_given_threshold_or_none(model, data):
         assert without.operating_point is None and without.point_ is None
 
 
+def test_roc_bands_are_drawn_in_steps_beside_the_curve(model, data):
+    X, y = data
+    s = model.decision_function(X)
+    expected = neyman_pearson_bands(y, s, confidence=0.9)
+    for display in (
+        TopROCDisplay.from_estimator(model, X, y, bands=0.9),
+        TopROCDisplay.from_predictions(y, s, bands=0.9),
+    ):
+        np.testing.assert_array_equal(display.bands.tpr_lower, expected.tpr_lower)
+        (path,) = display.band_.get_paths()
+        for x, lower, upper in zip(*expected[:3]):  # each level begins with its own limits
+            drawn = path.vertices[path.vertices[:, 0] == x, 1]
+            assert np.isclose(drawn, lower).any() and np.isclose(drawn, upper).any()
+        assert path.vertices[:, 0].max() == 1.0
+        texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert "NP-ROC band, confidence 0.9" in texts
+        display.figure_.canvas.draw()
+    weight = np.arange(len(y)) % 4
+    weighted = TopROCDisplay.from_predictions(y, s, bands=0.9, sample_weight=weight)
+    without = neyman_pearson_bands(y[weight > 0], s[weight > 0], confidence=0.9)
+    np.testing.assert_array_equal(weighted.bands.tpr_upper, without.tpr_upper)
+    assert TopROCDisplay.from_predictions(y, s).band_ is None
+    with pytest.raises(ValueError, match=r"'confidence' parameter .* Got 95 instead"):
+        TopROCDisplay.from_predictions(y, s, bands=95)
+
+
 def test_roc_shows_a_rate_of_zero_at_the_left_edge_even_when_it_moves():
     y, s = np.repeat([0, 1], [50, 10]), np.r_[np.arange(50), np.arange(45, 55)]
     display = TopROCDisplay.from_predictions(y, s, threshold=50)
@@ -210,6 +238,84 @@ def test_threshold_of_the_estimator_is_zero_or_one_half(model, data):
     tree = DecisionTreeClassifier(max_depth=3).fit(X, y)
     assert ScoreDistributionDisplay.from_estimator(tree, X, y).threshold == 0.5
     assert ScoreDistributionDisplay.from_estimator(model, X, y, threshold=None).threshold is None
+
+
+def picture(display):
+    display.figure_.canvas.draw()
+    return np.asarray(display.figure_.canvas.buffer_rgba())
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_integer_weights_draw_the_picture_of_repeated_rows(display, model, data):
+    X, y = data
+    w = np.random.default_rng(0).integers(0, 4, size=len(y))
+    assert (w == 0).any()
+    weighted = display.from_estimator(model, X, y, sample_weight=w)
+    repeated = display.from_estimator(model, np.repeat(X, w, axis=0), np.repeat(y, w))
+    np.testing.assert_array_equal(picture(weighted), picture(repeated))
+    s = model.decision_function(X)
+    for threshold in (None, 0.3):
+        weighted = display.from_predictions(y, s, threshold=threshold, sample_weight=w)
+        repeated = display.from_predictions(np.repeat(y, w), np.repeat(s, w), threshold=threshold)
+        np.testing.assert_array_equal(picture(weighted), picture(repeated))
+    unit = display.from_predictions(y, s, sample_weight=np.ones(len(y)))
+    np.testing.assert_array_equal(picture(unit), picture(display.from_predictions(y, s)))
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_bad_weights_are_refused_with_a_reason(display, model, data):
+    X, y = data
+    for weight, message in (
+        (-1.0, "must not be negative"),
+        (np.where(y == 1, 0, 1), "no positive samples"),
+        ([1, 2], r"expected \(600,\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            display.from_estimator(model, X, y, sample_weight=weight)
+        with pytest.raises(ValueError, match=message):
+            display.from_predictions(y, X[:, 0], sample_weight=weight)
+
+
+def test_roc_marks_weighted_rates(model, data):
+    X, y = data
+    w = np.random.default_rng(1).exponential(size=len(y))
+    display = TopROCDisplay.from_estimator(model, X, y, sample_weight=w)
+    called = model.predict(X) == 1
+    expected = [w[called & (y == c)].sum() / w[y == c].sum() for c in (0, 1)]
+    assert display.operating_point == pytest.approx(expected)
+    fpr, tpr, _ = roc_curve(y, model.decision_function(X), sample_weight=w)
+    assert np.interp(expected[0], fpr, tpr) == pytest.approx(expected[1])
+    assert positives_at_top(y, model.decision_function(X), sample_weight=w) == pytest.approx(
+        display.tpr[display.fpr == 0].max()
+    )
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-3, 1.0, 1e6, 1e11, 1e18])
+def test_roc_has_room_for_the_smallest_rate_whatever_the_unit_of_weights(unit):
+    y, s = np.repeat([0, 1], [50, 10]), np.r_[np.arange(50), np.arange(45, 55)]
+    w = unit * np.r_[np.ones(49), 0.01, np.ones(10)]  # the best negative is a hundredth
+    display = TopROCDisplay.from_predictions(y, s, sample_weight=w)
+    smallest = 0.01 / 49.01
+    assert display.fpr[display.fpr > 0].min() == pytest.approx(smallest)
+    assert 0 < display.ax_.get_xlim()[0] <= smallest / 2 * (1 + 1e-9)
+    display.figure_.canvas.draw()
+    boxes = [label.get_window_extent() for label in display.ax_.get_xticklabels()]
+    assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+
+
+def test_bars_are_shares_of_the_weight_and_tall_enough_to_be_seen(model, data):
+    X, y = data
+    s, w = model.decision_function(X), np.random.default_rng(1).exponential(size=len(y)) / 1000
+    w[np.argmax(np.where(y == 0, s, -np.inf))] = 1e-9  # the highest negative
+    display = ScoreDistributionDisplay.from_predictions(y, s, threshold=0.3, sample_weight=w)
+    for c, patch in enumerate((display.negatives_, display.positives_)):
+        values, edges, _ = patch.get_data()
+        share = w[(y == c) & (s >= 0.3)].sum() / w[y == c].sum()
+        assert values.sum() == pytest.approx(1)
+        assert values[edges[:-1] >= 0.3].sum() == pytest.approx(share)
+        assert f"{w[y == c].sum():.3g} " in patch.get_label()
+        assert f"{100 * share:.3g} % called positive" in patch.get_label()
+        assert values[values > 0].min() >= 2 * display.ax_.get_ylim()[0] * (1 - 1e-9)
 
 
 def test_equal_scores_can_be_drawn():

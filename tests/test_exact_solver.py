@@ -15,7 +15,6 @@ from attop.datasets import load_ionosphere
 from attop.families import QuantileHinge, QuantileQuadratic
 from attop.families.top_mean import mean_of_largest
 from attop.formulations import FORMULATIONS
-from attop.kernels import columns
 from attop.kernels.functions import Gram, Kernel
 from attop.objectives import certify
 from attop.problem import Problem
@@ -28,7 +27,7 @@ from attop.solvers.exact.subproblem.block import Block, Group, Terms
 from attop.solvers.exact.subproblem.tied import solve_tied
 from attop.solvers.limits import Limits
 from attop.solvers.solution import Status
-from conftest import kernel_matrix, two_clouds
+from conftest import kernel_matrix, scarce_columns, two_clouds
 from oracle import solve_dual
 
 #: Where two-coordinate descent stalls; optima by an interior-point method.
@@ -57,7 +56,11 @@ def random_problem(rng) -> tuple[Problem, Gram]:
     """A small problem with duplicates, few positives or heavy imbalance, any family."""
     n_positive, n_negative = rng.choice([1, 2, 5, 20, 40]), rng.choice([1, 3, 10, 60, 120])
     X, positive = two_clouds(
-        int(n_positive), int(n_negative), int(rng.choice([1, 2, 5])), rng.choice([0.0, 0.5, 3.0])
+        int(n_positive),
+        int(n_negative),
+        int(rng.choice([1, 2, 5])),
+        rng.choice([0.0, 0.5, 3.0]),
+        seed=int(rng.integers(2**31)),
     )
     if rng.random() < 0.4:
         X = np.round(X)
@@ -127,22 +130,21 @@ HARD = [
 ]
 
 
-@pytest.mark.usefixtures("no_least_memory")
 @pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
 @pytest.mark.parametrize(("name", "parameters"), HARD)
 def test_few_columns_in_memory_give_the_same_optimum(name, parameters, surrogate):
     problem, gram = hard_case(name, surrogate=surrogate, **parameters)
     plenty = solve(problem, gram, tol=1e-5, random_state=0)
-    scarce = solve(problem, gram, tol=1e-5, random_state=0, cache_bytes=1)
+    with scarce_columns(gram, 65) as store:
+        scarce = solve(problem, gram, tol=1e-5, random_state=0, columns=store)
     assert scarce.certificate.gap <= 1e-5
     assert scarce.certificate.dual == pytest.approx(plenty.certificate.dual, rel=2e-5)
     assert scarce.stats["columns"] > plenty.stats["columns"]
 
 
-@pytest.mark.usefixtures("no_least_memory")
 def test_the_store_never_holds_more_columns_than_its_budget():
     problem, gram = hard_case("TauFPL", tau=0.2)
-    with open_columns(gram, n_bytes=100 * 500 * 8) as store:
+    with scarce_columns(gram, 100) as store:
         assert store.capacity == 100
         solve(problem, gram, random_state=0, columns=store)
         assert store.cached(np.arange(500)).sum() <= 100
@@ -176,17 +178,14 @@ def large_case(name: str, kernel: str, **parameters):
     return problem, Gram(Kernel(kernel, gamma=1 / 6), X.astype(np.float32))
 
 
-#: Columns that fits of `large_case` computed when these figures were taken.
-COLUMNS = {"TopPush": 1477, "TopPushK": 1527, "TauFPL": 1933, "PatMatNP": 1837}
-
-
 @pytest.mark.parametrize(("name", "parameters"), HARD)
 def test_large_problems_are_certified_and_take_few_columns_in_vain(name, parameters):
     problem, gram = large_case(name, "rbf", **parameters)
     solution = solve(problem, gram, random_state=0)
     assert solution.status is Status.CONVERGED
     assert solution.certificate.gap <= 1e-4
-    assert solution.stats["columns"] <= 1.15 * COLUMNS[name]
+    # Support vectors need theirs; `benchmarks/counts.py` watches the number.
+    assert solution.stats["columns"] < 2.0 * solution.stats["support"]
 
 
 EVERY = [
@@ -388,8 +387,8 @@ def test_sparse_samples_in_large_blocks_give_the_optimum_of_dense_ones(name, par
 def test_threads_do_not_change_the_optimum(kernel, monkeypatch):
     problem, gram = large_case("TauFPL", kernel, tau=0.05)
     duals = []
-    for count in (1, 3):
-        monkeypatch.setattr(columns, "n_threads", lambda count=count: count)
+    for count in ("1", "2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", count)
         duals.append(solve(problem, gram, random_state=0).certificate.dual)
     assert duals[0] == pytest.approx(duals[1], rel=1e-4)
 

@@ -18,8 +18,8 @@ def assert_same(first, second):
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-def test_there_are_the_six_convex_formulations():
-    names = {"TopPush", "TopPushK", "TauFPL", "TopMeanK", "PatMat", "PatMatNP"}
+def test_there_are_the_six_convex_formulations_and_the_svm():
+    names = {"TopPush", "TopPushK", "TauFPL", "TopMeanK", "PatMat", "PatMatNP", "SVM"}
     assert set(FORMULATIONS) == names
     assert all(formulation.name == name for name, formulation in FORMULATIONS.items())
 

@@ -15,7 +15,7 @@ from attop import Grill, GrillNP, TauFPL
 from attop.datasets import load_ionosphere
 from attop.formulations import NONCONVEX_FORMULATIONS
 from attop.kernels.functions import Gram, Kernel
-from attop.pipeline import problem_of
+from attop.pipeline import prepare, problem_of
 from attop.solvers.primal import solve_quantile
 from attop.solvers.solution import Status
 from attop.surrogates import SURROGATES
@@ -138,7 +138,7 @@ def test_fitted_attributes_and_an_honest_status(estimator):
     assert model.n_iter_ >= 1
     scores = X @ model.coef_[0]
     assert_allclose(model.decision_function(X), scores - model.threshold_)
-    problem = problem_of(model, POSITIVE)
+    problem = problem_of(model, prepare(model, X, POSITIVE))
     assert_allclose(problem.value(np.sum(model.coef_**2), scores), model.objective_)
 
 

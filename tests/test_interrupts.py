@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
 
 import attop
 from attop.calibration import NeymanPearsonThreshold
@@ -28,22 +29,63 @@ ESTIMATORS = {
 }
 
 
+class Unreadable:
+    """Samples that fail when they are read."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __array__(self, dtype=None, copy=None):
+        raise self.error("of a test")
+
+
+class Failing:
+    """A kernel that fails at a call; all copies of it count together."""
+
+    left = 0
+    error: type[BaseException] = ValueError
+
+    def __call__(self, some, others):
+        if Failing.left == 0:
+            raise Failing.error("of a test")
+        Failing.left -= 1
+        return rbf_kernel(some, others, gamma=0.3)
+
+
+def assert_unchanged_by(model, error, samples):
+    before = dict(vars(model))
+    with pytest.raises(error):
+        model.fit(samples, Y)
+    assert vars(model).keys() == before.keys()
+    assert all(value is before[key] for key, value in vars(model).items())
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_an_error_in_fit_leaves_the_estimator_as_it_was(monkeypatch, name, error):
-    def fails(*_, **__):
-        raise error("of a test")
-
+def test_an_error_of_the_samples_leaves_the_estimator_as_it_was(name, error):
     fitted = clone(ESTIMATORS[name]).fit(X[:, 1:], Y)
     for model in (clone(ESTIMATORS[name]), fitted):
-        before = dict(vars(model))
-        for stage in ("prepare", "problem_of", "solve", "finish"):
-            with monkeypatch.context() as patch:
-                patch.setattr(f"attop.pipeline.{stage}", fails)
-                with pytest.raises(error):
-                    model.fit(X, Y)
-            assert vars(model).keys() == before.keys()
-            assert all(value is before[key] for key, value in vars(model).items())
+        assert_unchanged_by(model, error, Unreadable(error))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+@pytest.mark.parametrize(
+    "name", [name for name in ESTIMATORS if name not in ("primal", "nystroem", "Grill")]
+)
+def test_an_error_of_the_kernel_leaves_the_estimator_as_it_was(name, error):
+    """Wherever it comes: in the rounds, in the certificate, in the making of the model."""
+    Failing.error = error
+    model = clone(ESTIMATORS[name])
+    kernel = "kernel" if hasattr(model, "kernel") else "estimator__kernel"
+    model.set_params(**{kernel: Failing()})
+    for _ in range(2):  # a warm start has less to do
+        Failing.left = 10**6
+        model.fit(X, Y)
+    calls = 10**6 - Failing.left
+    assert calls > 1
+    for call in {0, 1, calls // 2, calls - 1}:
+        Failing.left = call
+        assert_unchanged_by(model, error, X)
 
 
 def test_a_warning_that_is_an_error_leaves_the_estimator_as_it_was():

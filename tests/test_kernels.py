@@ -29,7 +29,9 @@ from attop.kernels import (
     make_kernel,
     open_columns,
 )
+from attop.kernels.columns import ColumnStore, Workers
 from attop.kernels.features import KernelNystroem
+from attop.kernels.sources import GramSource
 from attop.kernels.stores import open_entries
 from attop.model_selection import AtTopCV, fit_path
 from attop.solvers import exact
@@ -326,10 +328,11 @@ def test_the_solver_opens_columns_where_the_kernels_do():
     assert exact.open_columns is open_columns
 
 
-def test_a_column_stays_while_another_is_asked_for(no_least_memory):
-    samples = np.random.default_rng(0).normal(size=(40_000, 1))
+def test_a_column_stays_while_another_is_asked_for():
+    samples = np.random.default_rng(0).normal(size=(400, 1))
     kernel = Gaussian(0.1)
-    store = open_entries(Gram(kernel, samples), 0)
+    source = GramSource(Gram(kernel, samples), np.dtype(np.float64), prepare=True)
+    store = ColumnStore(source, 0, Workers(), least=2, least_bytes=0)
     assert store.capacity == 2
     first = store.column(5)
     second = store.column(7)

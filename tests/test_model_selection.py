@@ -111,9 +111,8 @@ def test_columns_are_computed_once():
     assert 0 < path.columns.sum() <= len(X)
 
 
-@pytest.mark.usefixtures("no_least_memory")
 def test_a_cache_too_small_for_all_columns_changes_nothing():
-    data, positive = two_clouds(200, 400, distance=1.0)
+    data, positive = two_clouds(900, 1800, distance=1.0)
     estimator = PatMatNP(gamma=0.3, tau=0.2, tol=TOL, random_state=0)
     values = [0.1, 1.0]
     roomy = fit_path(estimator, data, positive, "C", values)

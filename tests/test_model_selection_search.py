@@ -22,7 +22,6 @@ from attop import PatMatNP, TauFPL, TopMeanK, TopPush
 from attop import _validation as checks
 from attop.metrics import get_scorer, tpr_at_fpr
 from attop.model_selection import AtTopCV
-from attop.model_selection._folds import Stores
 from attop.solvers.solution import Status
 from conftest import PARAMETERS, two_clouds
 
@@ -291,29 +290,33 @@ def test_progress_is_shown_when_asked_for(capsys):
     assert "100%" in capsys.readouterr().out
 
 
-def test_an_interrupt_is_passed_on_and_leaves_the_earlier_fit(monkeypatch):
-    search = AtTopCV(PAIR[1], {"C": [0.1, 1.0]}, cv=FOLDS).fit(X, Y)
-    before = dict(vars(search))
+def test_an_interrupt_is_passed_on_and_leaves_the_earlier_fit():
     scored = []
 
-    def interrupt(self, *arguments):
-        scored.append(arguments)
-        if len(scored) == 4:
+    def interrupting(y_true, y_score):
+        scored.append(y_score)
+        if len(scored) == 6 + 4:  # the fourth of the second search
             raise KeyboardInterrupt
         return 0.5
 
-    monkeypatch.setattr(Stores, "_score", interrupt)
+    search = AtTopCV(PAIR[1], {"C": [0.1, 1.0]}, cv=FOLDS, scoring=interrupting).fit(X, Y)
+    before = dict(vars(search))
     with pytest.raises(KeyboardInterrupt):
         search.fit(X, Y)
     assert vars(search) == before
 
 
-def test_an_interrupt_inside_the_solver_ends_the_search(monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("calls", [1, 2, 5])
+def test_an_interrupt_inside_the_solver_ends_the_search(calls):
+    called = []
 
-    monkeypatch.setattr("attop.solvers.exact.outer.loop.choose", interrupted)
-    search = AtTopCV(PAIR[1], {"C": [1.0]}, cv=FOLDS)
+    def interrupted(some, others):
+        called.append(None)
+        if len(called) == calls:
+            raise KeyboardInterrupt
+        return rbf_kernel(some, others, gamma=0.3)
+
+    search = AtTopCV(PatMatNP(tau=0.2, kernel=interrupted), {"C": [1.0]}, cv=FOLDS)
     with pytest.raises(KeyboardInterrupt):
         search.fit(X, Y)
     assert not hasattr(search, "cv_results_")

@@ -3,6 +3,8 @@
 import ast
 import inspect
 import pkgutil
+import time
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 import attop
 from attop import Grill, PatMatNP, TopMeanK, TopPush, TopPushK, pipeline
 from attop.calibration import NeymanPearsonThreshold
-from attop.kernels.functions import Gram, Kernel
+from attop.kernels.functions import Gram, Kernel, Linear
 from attop.model_selection import AtTopCV, fit_path
 from attop.solvers import NONCONVEX_SOLVER, SOLVERS, get_solver
 from attop.solvers.protocol import Settings, Solver
@@ -74,7 +76,7 @@ def test_only_finish_changes_the_estimator():
     model = TopPush().fit(X, POSITIVE)
     before = dict(vars(model))
     data = pipeline.prepare(model, X[:, :2], ~POSITIVE)
-    problem = pipeline.problem_of(model, data.positive)
+    problem = pipeline.problem_of(model, data)
     solution = pipeline.solve(model, problem, data.gram)
     assert vars(model) == before
     pipeline.finish(model, data, problem, solution)
@@ -82,13 +84,19 @@ def test_only_finish_changes_the_estimator():
     np.testing.assert_array_equal(model.alpha_, TopPush().fit(X[:, :2], ~POSITIVE).alpha_)
 
 
-def test_errors_come_before_the_features_of_an_approximation(monkeypatch):
-    def computed(*_):
+@dataclass(frozen=True)
+class Untouched(Kernel):
+    """A kernel that nobody may compute."""
+
+    name = "untouched"
+
+    def values(self, X, Y):
         raise AssertionError("computed features")
 
-    monkeypatch.setattr(pipeline, "transform", computed)
+
+def test_errors_come_before_the_features_of_an_approximation():
     with pytest.raises(ValueError, match="'K' parameter of TopPushK must be at most"):
-        TopPushK(K=1000, approximation="nystroem").fit(X, POSITIVE)
+        TopPushK(K=1000, approximation="nystroem", kernel=Untouched()).fit(X, POSITIVE)
 
 
 @pytest.mark.parametrize(
@@ -114,53 +122,50 @@ def test_an_approximation_and_weights_do_not_stay_either():
     assert not hasattr(model, "coef_") and not hasattr(model, "feature_map_")
 
 
-class _Clock:
-    """Time that passes when told to."""
+class SlowToRead:
+    """Samples that take their time."""
 
-    now = 0.0
+    def __array__(self, dtype=None, copy=None):
+        time.sleep(0.2)
+        return X
 
-    def perf_counter(self):
-        return self.now
+
+@dataclass(frozen=True)
+class SlowToCompute(Linear):
+    """A kernel that takes its time."""
+
+    explicit = False
+
+    def values(self, X, Y):
+        time.sleep(0.3)
+        return super().values(X, Y)
+
+
+class Enough(Exception):
+    """Raised with the settings that a solver was given."""
+
+
+def telling_solver(problem, gram, **settings):
+    raise Enough(settings)
 
 
 @pytest.mark.parametrize(
     ("estimator", "left"),
     [
-        (TopPush(max_time=10.0), 8.0),
-        (TopPush(max_time=10.0, approximation="nystroem"), 5.0),
-        (Grill(max_time=10.0), 8.0),
-        (TopPush(max_time=1.0), 0.0),
+        (TopPush(max_time=10.0), 9.8),
+        (TopPush(max_time=10.0, approximation="nystroem", kernel=SlowToCompute()), 9.5),
+        (TopPush(max_time=0.1), 0.0),
         (TopPush(), None),
     ],
-    ids=["kernel", "features", "no dual", "too late", "no limit"],
+    ids=["kernel", "features", "too late", "no limit"],
 )
 def test_the_time_of_a_fit_begins_with_the_fit(monkeypatch, estimator, left):
-    """Two seconds for the checks, three for features: the solver gets the rest."""
-    clock, given = _Clock(), {}
-    checked, transform = pipeline.checks.check_samples, pipeline.transform
-
-    def slowly(function, seconds):
-        def slow(*arguments):
-            clock.now += seconds
-            return function(*arguments)
-
-        return slow
-
-    class Enough(Exception):
-        pass
-
-    def solve(problem, gram, **settings):
-        given.update(settings)
-        raise Enough
-
-    monkeypatch.setattr(pipeline, "time", clock)
-    monkeypatch.setattr("attop.solvers.protocol.time", clock)
-    monkeypatch.setattr(pipeline.checks, "check_samples", slowly(checked, 2.0))
-    monkeypatch.setattr(pipeline, "transform", slowly(transform, 3.0))
-    monkeypatch.setattr(pipeline, "get_solver", lambda *_: solve)
-    with pytest.raises(Enough):
-        estimator.fit(X, POSITIVE)
-    assert given["max_time"] == left
+    """What reading the samples and computing features took is not left for the solver."""
+    monkeypatch.setitem(SOLVERS, "telling", f"{__name__}:telling_solver")
+    with pytest.raises(Enough) as told:
+        estimator.set_params(solver="telling").fit(SlowToRead(), POSITIVE)
+    given = told.value.args[0]["max_time"]
+    assert given is None if left is None else 0.0 <= given <= left
 
 
 @pytest.mark.parametrize("convex", [True, False])
@@ -180,7 +185,7 @@ def test_every_solver_counts_the_same_things(where):
     convex = where != NONCONVEX_SOLVER
     name = next((name for name, place in SOLVERS.items() if place == where), "auto")
     estimator = TopPush() if convex else Grill()
-    problem = pipeline.problem_of(estimator, POSITIVE)
+    problem = pipeline.problem_of(estimator, pipeline.prepare(estimator, X, POSITIVE))
     solution = get_solver(name, convex)(problem, Gram(Kernel("linear"), X), random_state=0)
     assert isinstance(solution, Outcome)
     assert list(solution.stats) == list(STATS)

@@ -7,10 +7,10 @@ from typing import Any
 
 from sklearn.base import clone
 
-from attop import PatMatNP, TauFPL, TopPush, TopPushK
+from attop import SVM, PatMatNP, TauFPL, TopPush, TopPushK
 from suite.data import DATASETS
 
-#: The methods of the paper with convex duals whose competitors are the negatives.
+#: The methods of the paper: those with a dual whose competitors are the negatives, and the SVM.
 METHODS = {
     "TopPush": TopPush(),
     "TopPushK(5)": TopPushK(5),
@@ -19,6 +19,7 @@ METHODS = {
     "TauFPL(0.05)": TauFPL(0.05),
     "PatMatNP(0.01)": PatMatNP(0.01),
     "PatMatNP(0.05)": PatMatNP(0.05),
+    "SVM": SVM(),
 }
 INTELEX = "SVC of scikit-learn-intelex"
 SKLEARN = "SVC of scikit-learn"
@@ -55,8 +56,10 @@ def estimator_of(case: Case, positive, max_time: float | None = None) -> Any:
     """
     gamma = DATASETS[case.data].gamma
     if case.method in METHODS:
-        return clone(METHODS[case.method]).set_params(
-            C=float(1 / (case.lam * positive.sum())),
+        estimator = METHODS[case.method]
+        losses = len(positive) if estimator.formulation.all_have_losses else positive.sum()
+        return clone(estimator).set_params(
+            C=float(1 / (case.lam * losses)),
             surrogate=case.surrogate,
             kernel=case.kernel,
             gamma=gamma,

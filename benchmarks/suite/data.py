@@ -68,6 +68,26 @@ def _covertype(n: int) -> Samples:
     return ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32), y > 0
 
 
+def _table(name: str) -> Samples:
+    """One of the tables, standardised."""
+    with _archive(f"tables/{name}") as archive:
+        X, y = archive["X"].astype(np.float64), np.ravel(archive["y"])
+    spread = X.std(axis=0)
+    return ((X - X.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)).astype(np.float32), y == 1
+
+
+def table_names() -> list[str]:
+    """The tables that are there, by name."""
+    return sorted(path.stem for path in (folder() / "tables").glob("*.npz"))
+
+
+def load_table(name: str, n: int, seed: int = 0) -> Samples:
+    """At most `n` samples of a table in random order, the same for the same seed."""
+    X, positive = _table(name)
+    rows = np.random.default_rng(seed).permutation(len(positive))[:n]
+    return X[rows], positive[rows]
+
+
 def _w8a(n: int) -> Samples:
     with _archive("w8a") as archive:
         X, y = archive["X_train"], np.ravel(archive["y_train"])
@@ -101,6 +121,9 @@ DATASETS = {
     ),
     "covertype": Dataset(
         _covertype, 286_048, 1 / 10, "Covertype (ADBench), standardised, gamma 1/10"
+    ),
+    "magic_gamma": Dataset(
+        lambda n: _table("magic_gamma"), 3_000, 1 / 10, "magic_gamma, standardised, gamma 1/10"
     ),
     # What gamma="scale" gives on all samples, rounded: one over features times variance.
     "w8a": Dataset(_w8a, 49_749, 0.09, "w8a, 300 binary features, sparse (CSR), gamma 0.09"),

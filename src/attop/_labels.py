@@ -18,11 +18,11 @@ class TopScoreMixin:
     classes_: NDArray[Any]
     pos_label_: Any
 
-    def top_score(self, X) -> NDArray[np.float64]:
+    def top_score(self, X: Any) -> NDArray[np.float64]:
         """Score less threshold, larger for the positive class."""
         raise NotImplementedError
 
-    def decision_function(self, X) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score less threshold, larger for ``classes_[1]``.
 
         This is `top_score`, negated where the positive class is ``classes_[0]``.
@@ -39,7 +39,7 @@ class TopScoreMixin:
         score = self.top_score(X)
         return score if self._positive_is_last() else -score
 
-    def predict(self, X) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[Any]:
         """The positive class where the score reaches the threshold, the other elsewhere.
 
         Parameters

@@ -25,7 +25,7 @@ def all_or_nothing(fit: Fit) -> Fit:
     """
 
     @wraps(fit)
-    def fit_as_a_whole(estimator, *arguments, **keywords):
+    def fit_as_a_whole(estimator: Any, *arguments: Any, **keywords: Any) -> Any:
         fitted = replica(estimator)
         fit(fitted, *arguments, **keywords)
         estimator.__dict__ = fitted.__dict__

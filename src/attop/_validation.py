@@ -78,7 +78,9 @@ _RULES = {
         _one_of(APPROXIMATIONS, " or None"),
     ),
     "n_components": _Rule(lambda v: _is_integer(v) and v >= 1, "an integer of at least 1"),
-    "solver": _Rule(lambda v: isinstance(v, str) and v in _SOLVER_NAMES, _one_of(_SOLVER_NAMES)),
+    "solver": _Rule(
+        lambda v: isinstance(v, str) and (v == "auto" or v in SOLVERS), _one_of(_SOLVER_NAMES)
+    ),
     "solver_options": _Rule(lambda v: v is None or isinstance(v, dict), "None or a dict"),
     "tol": _Rule(_is_positive, "in (0, inf)"),
     "max_iter": _Rule(

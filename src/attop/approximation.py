@@ -37,7 +37,7 @@ def make_feature_map(
     return kernel.feature_map(approximation, n_components, random_state)
 
 
-def transform(feature_map: Nystroem | RBFSampler, X) -> NDArray[np.floating]:
+def transform(feature_map: Nystroem | RBFSampler, X: Any) -> NDArray[np.floating]:
     """Features of the rows of `X` in its precision, in blocks of bounded memory."""
     parts = gen_batches(X.shape[0], FEATURE_ROWS)
     first = feature_map.transform(X[next(parts)])

@@ -95,7 +95,9 @@ def contenders() -> dict[str, Any]:
     }
 
 
-def compare(name: str, classifier, X_train, y_train, X_test, y_test) -> Result:
+def compare(
+    name: str, classifier: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any
+) -> Result:
     """Fit `classifier` on standardised features and measure its scores on the test half."""
     from sklearn.base import clone
     from sklearn.metrics import roc_auc_score
@@ -141,7 +143,7 @@ def results_table(results: list[Result]) -> Table:
     return table
 
 
-def save_roc_plot(results: list[Result], y_test, path: Path) -> Path:
+def save_roc_plot(results: list[Result], y_test: Any, path: Path) -> Path:
     """Draw the ROC curves with a logarithmic axis of FPR, which stretches the top."""
     try:
         from matplotlib.figure import Figure

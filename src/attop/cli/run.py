@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -51,7 +51,7 @@ def run(
         raise typer.Exit(code=1)
 
 
-def _count(specification) -> int:
+def _count(specification: Any) -> int:
     from attop.experiments.expansion import expand
 
     return sum(len(group.fits) for group in expand(specification))

@@ -124,7 +124,7 @@ def _read_table(path: Path, target: str | None, positive: Any, ignore: Sequence[
     return Dataset(_uncompressed(path).stem, X, y, None, None, str(path), list(features.columns))
 
 
-def _read_frame(path: Path):
+def _read_frame(path: Path) -> Any:
     try:
         import pandas as pd
     except ImportError as error:
@@ -176,7 +176,9 @@ def _read_npz(path: Path, target: None, positive: Any, ignore: Sequence[str]) ->
     return Dataset(_uncompressed(path).stem, X, y, X_test, y_test, source=str(path))
 
 
-def _rows_and_labels(X: NDArray, y: NDArray, positive: Any, path: Path) -> tuple[NDArray, NDArray]:
+def _rows_and_labels(
+    X: NDArray[Any], y: NDArray[Any], positive: Any, path: Path
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Samples as rows of floats, labels as zeros and ones."""
     labels = np.ravel(y)
     if len(X) != len(labels):
@@ -200,7 +202,7 @@ _READERS: dict[str, Callable[..., Dataset]] = {
 }
 
 
-def as_binary(labels: NDArray, positive: Any, where: str) -> NDArray[np.int64]:
+def as_binary(labels: NDArray[Any], positive: Any, where: str) -> NDArray[np.int64]:
     """Labels as 1 for `positive` and 0 for all others.
 
     Parameters

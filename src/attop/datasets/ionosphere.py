@@ -71,7 +71,7 @@ def load_ionosphere(*, return_X_y: bool = False, as_frame: bool = False) -> Bunc
     )
 
 
-def _as_frame(data, target, feature_names: list[str], target_name: str):
+def _as_frame(data: Any, target: Any, feature_names: list[str], target_name: str) -> Any:
     """Features and target as one DataFrame."""
     try:
         import pandas as pd

@@ -103,7 +103,9 @@ class Dataset:
         )
 
 
-def _draw_quarter(rows: NDArray[np.intp], y: NDArray | None, seed: int) -> list[NDArray[np.intp]]:
+def _draw_quarter(
+    rows: NDArray[np.intp], y: NDArray[Any] | None, seed: int
+) -> list[NDArray[np.intp]]:
     """Three quarters and a quarter of `rows`, at random; with `y` both with its shares."""
     from sklearn.model_selection import train_test_split
 
@@ -209,7 +211,7 @@ def read_npz(path: Path) -> Arrays:
     return Arrays(*(content[key] for key in Arrays._fields))
 
 
-def npz_arrays(path: Path) -> dict[str, NDArray]:
+def npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays of an ``.npz`` file by their names in lower case."""
     with path.open("rb") as file:
         try:
@@ -229,7 +231,7 @@ def _dataset(info: DatasetInfo, arrays: Arrays, source: str) -> Dataset:
     )
 
 
-def _pixels(images: NDArray) -> NDArray[np.float32]:
+def _pixels(images: NDArray[Any]) -> NDArray[np.float32]:
     """Images as rows of float32 in [0, 1]."""
     rows = images.reshape(len(images), -1)
     if np.issubdtype(rows.dtype, np.integer) or (rows.size and rows.max() > 1):
@@ -237,7 +239,7 @@ def _pixels(images: NDArray) -> NDArray[np.float32]:
     return rows.astype(np.float32, copy=False)
 
 
-def _binary(labels: NDArray) -> NDArray[np.int64]:
+def _binary(labels: NDArray[Any]) -> NDArray[np.int64]:
     return (np.ravel(labels) == POSITIVE_LABEL).astype(np.int64)
 
 

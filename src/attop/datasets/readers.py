@@ -6,7 +6,7 @@ import gzip
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,10 @@ _CIFAR_PIXELS = 3 * 32 * 32
 class Arrays(NamedTuple):
     """Samples (first axis) and labels of the official training and test sets."""
 
-    x_train: NDArray
-    y_train: NDArray
-    x_test: NDArray
-    y_test: NDArray
+    x_train: NDArray[Any]
+    y_train: NDArray[Any]
+    x_test: NDArray[Any]
+    y_test: NDArray[Any]
 
 
 def read_idx(paths: Sequence[Path]) -> Arrays:

@@ -16,7 +16,9 @@ from attop.plotting._common import import_pyplot
 from attop.solvers.solution import History
 
 
-def draw_diagram(rows: list[Record], metric: str, *, test: str = "nemenyi", alpha: float = 0.05):
+def draw_diagram(
+    rows: list[Record], metric: str, *, test: str = "nemenyi", alpha: float = 0.05
+) -> Any:
     """Critical difference diagram of one metric; returns the figure.
 
     Splits on which some method has no result are left out.
@@ -26,7 +28,7 @@ def draw_diagram(rows: list[Record], metric: str, *, test: str = "nemenyi", alph
     return display.figure_
 
 
-def draw_roc(best: list[Record], dataset: str):
+def draw_roc(best: list[Record], dataset: str) -> Any:
     """ROC curves of the best fit of each method, on the first seed of a data set."""
     records = _first_seed([record for record in best if record["data"] == dataset])
     figure, ax = import_pyplot().subplots(figsize=(6.4, 4.4), layout="constrained")
@@ -42,7 +44,7 @@ def draw_roc(best: list[Record], dataset: str):
     return figure
 
 
-def draw_convergence(best: list[Record], dataset: str):
+def draw_convergence(best: list[Record], dataset: str) -> Any:
     """Primal and dual objective of the best fit of each method; None if none has a history."""
     records = [
         record
@@ -89,7 +91,7 @@ def _first_seed(records: list[Record]) -> list[Record]:
 
 
 def _history(content: Record) -> History:
-    def numbers(name: str):
+    def numbers(name: str) -> Any:
         return np.array([np.nan if value is None else value for value in content[name]], float)
 
     return History(

@@ -117,7 +117,7 @@ def _all_fits(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted |
             yield from _fit_sharing(place, sharing)
 
 
-def _attempt(function, *arguments) -> Fitted | Exception:
+def _attempt(function: Any, *arguments: Any) -> Fitted | Exception:
     try:
         return function(*arguments)
     except Exception as error:

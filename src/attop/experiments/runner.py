@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from attop.experiments.expansion import Group, expand
 from attop.experiments.specification import Experiment
@@ -81,7 +82,7 @@ def run_experiment(
     return Outcome(n_fits, n_fits - len(missing), [key for some in failures for key in some])
 
 
-def plan_of(experiment: Experiment, groups: list[Group]) -> dict:
+def plan_of(experiment: Experiment, groups: list[Group]) -> dict[str, Any]:
     """What tables and reports need to know of an experiment."""
     return {
         "name": experiment.name,

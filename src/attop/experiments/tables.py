@@ -234,7 +234,7 @@ def medians_table(
     )
 
 
-def score_table(results: Any, metric: str):
+def score_table(results: Any, metric: str) -> Any:
     """One metric as a table for `attop.statistics`: a column for each method.
 
     As in the paper every data set and seed is a row, so that ten seeds count as ten data sets.
@@ -256,7 +256,7 @@ def score_table(results: Any, metric: str):
     return wide.reindex(columns=chosen["method"].unique())
 
 
-def _rows_of(results: Any, metric: str, owner: str):
+def _rows_of(results: Any, metric: str, owner: str) -> Any:
     """The rows of `metric`, after a look at the columns and for results given twice."""
     try:
         import pandas as pd

@@ -76,6 +76,8 @@ class ColumnStore:
         known there are copied rather than computed.
     least : int
         As many columns as are used together.
+    least_bytes : int
+        Less is not worth saving.
     """
 
     def __init__(
@@ -85,12 +87,13 @@ class ColumnStore:
         workers: Workers,
         part_of: tuple[ColumnStore, NDArray[np.intp]] | None = None,
         least: int = 64,
+        least_bytes: int = LEAST_BYTES,
     ) -> None:
         n = source.n_samples
         self.column_bytes = max(1, n * source.dtype.itemsize)
-        wanted = int(max(n_bytes, LEAST_BYTES) // self.column_bytes)
+        wanted = int(max(n_bytes, least_bytes) // self.column_bytes)
         self.source, self.workers = source, workers
-        self.n_bytes, self._part_of = n_bytes, part_of
+        self.n_bytes, self.least_bytes, self._part_of = n_bytes, least_bytes, part_of
         self._step = max(64, min(_BLOCK, _BLOCK_BYTES // self.column_bytes))
         self.n_samples = n
         #: Largest entry of the kernel's diagonal, in absolute value.
@@ -126,7 +129,13 @@ class ColumnStore:
     def subset(self, rows: NDArray[np.intp]) -> ColumnStore:
         """An empty store for the matrix restricted to `rows`, in what is left of the budget."""
         n_bytes = max(self.n_bytes - self.capacity * self.column_bytes, self.n_bytes // 8)
-        return ColumnStore(self.source.subset(rows), n_bytes, self.workers, (self, rows))
+        return ColumnStore(
+            self.source.subset(rows),
+            n_bytes,
+            self.workers,
+            (self, rows),
+            least_bytes=self.least_bytes,
+        )
 
     def leave(self, n_entries: int) -> None:
         """Leave the budget of so many entries to stores of parts; at most three quarters."""

@@ -1,7 +1,8 @@
 """Metrics of the samples with the highest scores, and scorers for model selection.
 
 Every function takes true labels and real-valued scores and counts ties as its
-definition says: the order of the samples never matters.
+definition says: the order of the samples never matters.  Sample weights count copies: an
+integer weight is that many samples, zero none, and fractions are in between.
 """
 
 from attop.metrics._area import partial_auc

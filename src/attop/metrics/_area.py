@@ -27,7 +27,8 @@ def partial_auc(
         A = \int_0^{\text{max\_fpr}} \max(0, \mathrm{TPR}(f) - \text{min\_tpr}) \, df
 
     With ``min_tpr=0`` this is the one-way partial AUC, otherwise the two-way one.  The
-    ROC curve joins its points by straight lines, so tied scores count half.
+    ROC curve joins its points by straight lines, so tied scores count half.  With weights
+    its rates are shares of the weight of each class.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def partial_auc(
     pos_label : int, float, bool or str, default=None
         Label of the positive class; 1 where the labels are {0, 1} or {-1, 1}.
     sample_weight : array-like of shape (n_samples,), default=None
-        Sample weights.
+        Weights, which count copies of the samples; 1 each by default.
 
     Returns
     -------

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _check_sample_weight
 
 #: Relative slack when a share is compared with a bound: sums of weights are rounded, and
 #: a share that equals the bound on paper must count as reaching it.
@@ -43,11 +44,9 @@ def check_scores(
     """Check the input of a metric; samples of weight zero are left out."""
     positive = is_positive(y_true, pos_label)
     score = _check_score(y_score)
-    check_consistent_length(y_true, y_score, sample_weight)
-    if sample_weight is None:
-        weight = np.ones_like(score)
-    else:
-        weight = _check_weight(sample_weight)
+    check_consistent_length(y_true, y_score)
+    weight = check_weight(sample_weight, score)
+    if sample_weight is not None:
         kept = weight > 0
         positive, score, weight = positive[kept], score[kept], weight[kept]
     if positive.all() or not positive.any():
@@ -86,6 +85,22 @@ def is_positive(y_true: ArrayLike, pos_label: Any = None) -> NDArray[np.bool_]:
     return np.asarray(labels == pos_label, dtype=bool)
 
 
+def check_weight(
+    sample_weight: ArrayLike | None, score: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """One weight for each score: finite, not negative, not all zero; ones where none are given."""
+    weight = _check_sample_weight(sample_weight, score, dtype=np.float64)
+    if (weight < 0).any():
+        raise ValueError(
+            f"The weights 'sample_weight' must not be negative. Got {weight.min():g} instead."
+        )
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not np.isfinite(total):
+        raise ValueError("The weights 'sample_weight' must be finite, and so must their sum.")
+    return weight
+
+
 def check_count(value: Any, name: str, owner: str) -> None:
     """Check that `value` is an integer of at least 1."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
@@ -113,12 +128,3 @@ def _check_score(y_score: ArrayLike) -> NDArray[np.float64]:
             f"Got an array of shape {score.shape} instead."
         )
     return column_or_1d(score)
-
-
-def _check_weight(sample_weight: ArrayLike) -> NDArray[np.float64]:
-    weight = column_or_1d(
-        check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    )
-    if (weight < 0).any():
-        raise ValueError("The weights 'sample_weight' must not be negative.")
-    return weight

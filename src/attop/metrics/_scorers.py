@@ -113,8 +113,13 @@ def get_scorer(scoring: str | Callable[..., float], *, pos_label: Any = None):
     Returns
     -------
     callable
-        Scorer with the signature ``scorer(estimator, X, y)``, larger is better.  It uses
-        ``decision_function``, or ``predict_proba`` where there is none.
+        Scorer with the signature ``scorer(estimator, X, y, sample_weight=None)``, larger is
+        better.  It uses ``decision_function``, or ``predict_proba`` where there is none.
+
+    Notes
+    -----
+    With scikit-learn's metadata routing a search or cross-validation passes weights on to a
+    scorer that asks for them: ``get_scorer(...).set_score_request(sample_weight=True)``.
 
     Examples
     --------

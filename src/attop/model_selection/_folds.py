@@ -103,7 +103,7 @@ class Stores:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def of(self, candidate: int) -> SharedFits:

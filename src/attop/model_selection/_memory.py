@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,9 @@ class _Entries:
     between: dict[tuple[int, int], NDArray[np.float64]] = field(default_factory=dict)
     fresh: list[Block] = field(default_factory=list)
 
-    def fill(self, rows: NDArray[np.intp], columns: NDArray[np.intp], out) -> None:
+    def fill(
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp], out: NDArray[np.float64]
+    ) -> None:
         """Write the known entries at `rows` x `columns` into `out`."""
         # Few chunks: even 10,000 support vectors fall into five.
         for i in np.unique(self.chunk[rows]):
@@ -66,7 +69,9 @@ class _Entries:
                 else:
                     out[np.ix_(at_rows, at_columns)] = known
 
-    def product(self, rows: NDArray[np.intp], coefficients) -> NDArray[np.float64]:
+    def product(
+        self, rows: NDArray[np.intp], coefficients: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """``sum_v coefficients_v k(row_i, row_v)`` among remembered rows.
 
         All entries are read in the order they lie in, which is faster than to pick out a few.
@@ -117,14 +122,14 @@ class RememberingGram(Gram):
     n_bytes: int
 
     @classmethod
-    def of(cls, kernel: Kernel, X, n_bytes: int) -> Gram:
+    def of(cls, kernel: Kernel, X: Any, n_bytes: int) -> Gram:
         """A kernel matrix with a memory, or without one where entries cost nothing."""
         if kernel.explicit or kernel.precomputed:
             return Gram(kernel, X)
         unknown = np.full(X.shape[0], -1, dtype=np.intp)
         return cls(kernel, X, _Entries(unknown, unknown.copy()), n_bytes)
 
-    def block(self, rows, columns) -> NDArray[np.float64]:
+    def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float64]:
         """The entries at `rows` x `columns`, computed where they are not remembered."""
         new_rows = np.flatnonzero(self.entries.chunk[rows] < 0)
         new_columns = np.flatnonzero(self.entries.chunk[columns] < 0)
@@ -140,7 +145,9 @@ class RememberingGram(Gram):
             values[:, new_columns] = super().block(rows, columns[new_columns])
         return values
 
-    def among(self, rows, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+    def among(
+        self, rows: NDArray[np.intp], coefficients: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """``sum_v coefficients_v k(row_i, row_v)`` for each row, from what is remembered."""
         known = self.entries.chunk[rows] >= 0
         if np.count_nonzero(known) < _KNOWN_ENOUGH * len(rows) or not known.any():
@@ -154,7 +161,9 @@ class RememberingGram(Gram):
             sums[known] += entries[:, known].T @ coefficients[part]
         return sums
 
-    def _entries_among(self, rows) -> Callable[[slice, slice], NDArray[np.float64]]:
+    def _entries_among(
+        self, rows: NDArray[np.intp]
+    ) -> Callable[[slice, slice], NDArray[np.float64]]:
         """The same entries, which are kept for now."""
         entries_of = super()._entries_among(rows)
 
@@ -173,7 +182,9 @@ class RememberingGram(Gram):
         if known < _KNOWN_ENOUGH * len(support):
             entries.replace(support, fresh)
 
-    def _keep_for_now(self, rows, columns, values) -> None:
+    def _keep_for_now(
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp], values: NDArray[np.float64]
+    ) -> None:
         held = sum(block[2].nbytes for block in self.entries.fresh)
         if values.size and held + values.nbytes <= self.n_bytes:
             self.entries.fresh.append((np.asarray(rows), np.asarray(columns), values))

@@ -51,7 +51,13 @@ class Path:
 
 
 def fit_path(
-    estimator: AtTopClassifier, X, y, param: str, values: Iterable[Any], *, sample_weight=None
+    estimator: AtTopClassifier,
+    X: Any,
+    y: Any,
+    param: str,
+    values: Iterable[Any],
+    *,
+    sample_weight: Any = None,
 ) -> Path:
     """Fit an estimator at several values of a parameter, sharing work between the fits.
 

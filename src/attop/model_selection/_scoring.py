@@ -20,12 +20,12 @@ Scorer = Callable[..., float]
 class Decided(TopScoreMixin, ClassifierMixin, BaseEstimator):
     """A classifier of samples whose scores are known: what scorers want to see."""
 
-    def __init__(self, scores, classes, pos_label) -> None:
+    def __init__(self, scores: NDArray[np.float64], classes: Any, pos_label: Any) -> None:
         self.scores = scores
         self.classes = self.classes_ = classes
         self.pos_label = self.pos_label_ = pos_label
 
-    def top_score(self, X):
+    def top_score(self, X: Any) -> Any:
         """The known scores, whatever `X` is."""
         return self.scores
 
@@ -58,6 +58,6 @@ class _MetricScorer:
     def __init__(self, metric: Callable[..., float]) -> None:
         self.metric = metric
 
-    def __call__(self, estimator, X, y, **weights) -> float:
+    def __call__(self, estimator: Any, X: Any, y: Any, **weights: Any) -> float:
         positive = np.asarray(y) == estimator.pos_label_
         return float(self.metric(positive.astype(int), estimator.top_score(X), **weights))

@@ -122,15 +122,15 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def __init__(
         self,
-        estimator,
-        param_grid=None,
+        estimator: Any,
+        param_grid: Any = None,
         *,
-        cv=5,
-        scoring="tpr_at_fpr_0.05",
-        refit=True,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
+        cv: Any = 5,
+        scoring: Any = "tpr_at_fpr_0.05",
+        refit: Any = True,
+        n_jobs: Any = None,
+        verbose: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -142,7 +142,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None, *, groups=None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Search, and fit the best candidate on all samples.
 
         An error or an interrupt (KeyboardInterrupt) leaves the search as it was before.
@@ -189,11 +189,11 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         stated = map(stated_pos_label, self._estimators())
         return next((label for label in stated if label is not None), None)
 
-    def top_score(self, X) -> NDArray[np.float64]:
+    def top_score(self, X: Any) -> NDArray[np.float64]:
         """Score less threshold of the best model, high for the positive class."""
         return self._best().top_score(X)
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The metric of the search, at the best model."""
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return scorer_of(self.scoring)(self, X, y, **weights)
@@ -227,7 +227,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             check_names(one, estimator, "AtTopCV")
         return grids
 
-    def _folds(self, data: TrainingSet, y, groups) -> list[Fold]:
+    def _folds(self, data: TrainingSet, y: Any, groups: Any) -> list[Fold]:
         cv, rows = self.cv, np.arange(len(data.positive))
         if isinstance(cv, Integral) and self.random_state is not None:
             cv = StratifiedKFold(int(cv), shuffle=True, random_state=self.random_state)
@@ -253,7 +253,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                 advance()
         return fits
 
-    def _keep(self, data: TrainingSet, results, best: int, best_estimator) -> None:
+    def _keep(self, data: TrainingSet, results: Any, best: int, best_estimator: Any) -> None:
         for name in ("feature_names_in_", "best_estimator_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         self.__dict__.update(data.seen)
@@ -271,7 +271,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             raise AttributeError("AtTopCV was fitted with refit=False and has no best_estimator_.")
         return self.best_estimator_
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         parts = [get_tags(estimator).input_tags for estimator in self._estimators()]
@@ -281,7 +281,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
 
 def _read(
-    estimators: list[AtTopClassifier], X, y, sample_weight
+    estimators: list[AtTopClassifier], X: Any, y: Any, sample_weight: Any
 ) -> tuple[TrainingSet, list[Kernel]]:
     """The samples, and the kernel of each estimator on them."""
     if len({kernel_class(estimator.kernel).precomputed for estimator in estimators}) > 1:
@@ -328,7 +328,7 @@ def _progress(total: int) -> AbstractContextManager[Any]:
     from rich.progress import Progress
 
     @contextmanager
-    def shown():
+    def shown() -> Any:
         with Progress() as progress:
             task = progress.add_task("AtTopCV", total=total)
             yield lambda: progress.advance(task)

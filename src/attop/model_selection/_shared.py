@@ -49,7 +49,7 @@ class SharedFits:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.columns.close()
 
     def forget(self) -> None:

@@ -10,7 +10,7 @@ the old model predict who they are.
 from __future__ import annotations
 
 from dataclasses import astuple
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ def walking_order(problems: list[Problem]) -> list[int]:
     going up needs hardly any new ones.
     """
 
-    def key(i: int) -> tuple:
+    def key(i: int) -> tuple[Any, ...]:
         problem = problems[i]
         return problem.surrogate.name, astuple(problem.family), problem.C
 

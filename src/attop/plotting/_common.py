@@ -16,7 +16,7 @@ LINESTYLES = ("-", "--", "-.", ":", (0, (7, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, 
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 
 
-def import_pyplot():
+def import_pyplot() -> Any:
     """`matplotlib.pyplot`, or an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt
@@ -27,14 +27,14 @@ def import_pyplot():
     return plt
 
 
-def new_or_given_ax(ax: Any, figsize: tuple[float, float]):
+def new_or_given_ax(ax: Any, figsize: tuple[float, float]) -> Any:
     """`ax`, or the only one of a new figure."""
     if ax is not None:
         return ax
     return import_pyplot().subplots(figsize=figsize, layout="constrained")[1]
 
 
-def estimator_scores(estimator, X, pos_label: Any, owner: str) -> tuple[Response, Any]:
+def estimator_scores(estimator: Any, X: Any, pos_label: Any, owner: str) -> tuple[Response, Any]:
     """Scores of the positive class with the estimator's threshold, and that class.
 
     Without `pos_label` it is the one of the estimator, or ``classes_[1]``.

@@ -171,7 +171,7 @@ class ConvergenceDisplay:
         return axes
 
 
-def _draw(ax, x: NDArray[Any], history: History, number: int) -> dict[str, Any]:
+def _draw(ax: Any, x: NDArray[Any], history: History, number: int) -> dict[str, Any]:
     """Draw the primal and, if there is one, the dual line of a solver."""
     lines = {}
     for kind, linestyle in (("primal", "-"), ("dual", "--")):
@@ -192,7 +192,7 @@ def _marked(x: NDArray[Any]) -> list[int]:
     return np.unique(indices).tolist()
 
 
-def _scale_x(ax, x: str, last: float) -> None:
+def _scale_x(ax: Any, x: str, last: float) -> None:
     """A logarithmic axis; steps begin at 0."""
     if x == "time":
         ax.set(xscale="log", xlim=(last / _TIME_SPAN, 1.5 * last))
@@ -225,7 +225,7 @@ def _limits(panel: Mapping[str, History]) -> tuple[float, float]:
     return optimum - reach, optimum + reach
 
 
-def _add_legend(figure, solvers: list[str]) -> None:
+def _add_legend(figure: Any, solvers: list[str]) -> None:
     """Name solvers and line styles once for all panels, below them."""
     from matplotlib.lines import Line2D
 

@@ -240,12 +240,12 @@ class _Pen(NamedTuple):
     ax: Any
     scale: float
 
-    def line(self, xs: Sequence[float], ys: Sequence[float], width: float, **style: Any):
+    def line(self, xs: Sequence[float], ys: Sequence[float], width: float, **style: Any) -> Any:
         """Draw a line of `width` points."""
         style = {"color": "black", "solid_capstyle": "butt", "clip_on": False} | style
         return self.ax.plot(xs, ys, linewidth=width * self.scale, **style)[0]
 
-    def text(self, x: float, y: float, text: str, **style: Any):
+    def text(self, x: float, y: float, text: str, **style: Any) -> Any:
         """Write plain text; a dollar is no formula."""
         size = FONT_SIZE * self.scale
         return self.ax.text(x, y, text, fontsize=size, parse_math=False, **style)

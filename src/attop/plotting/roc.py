@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_curve
 
-from attop.metrics._inputs import check_scores
+from attop.calibration import NeymanPearsonBands, neyman_pearson_bands
+from attop.metrics._inputs import check_scores, check_weight
 from attop.plotting._common import (
     COLORS,
     LINESTYLES,
@@ -46,17 +47,22 @@ class TopROCDisplay:
     ----------
     fpr, tpr : ndarray
         Rates of all thresholds, both increasing from 0 to 1.
-    n_negatives : int
-        Number of negatives: the smallest rate above zero is ``1 / n_negatives``.
+    n_negatives : float
+        Number of negatives, or the sum of their weights: the axis has room for a rate of
+        ``1 / n_negatives``, and for the smallest rate above zero where that is smaller.
     operating_point : tuple of two floats, default=None
         False and true positive rate to be marked.
     name : str, default=None
         Name of the curve in the legend.
+    bands : NeymanPearsonBands, default=None
+        NP-ROC bands to be drawn, of `attop.calibration.neyman_pearson_bands`.
 
     Attributes
     ----------
     line_ : matplotlib Line2D
         The curve.
+    band_ : matplotlib PolyCollection or None
+        The bands.
     point_ : matplotlib Line2D or None
         The mark of the operating point.
     ax_ : matplotlib Axes
@@ -78,25 +84,29 @@ class TopROCDisplay:
         *,
         fpr: NDArray[np.float64],
         tpr: NDArray[np.float64],
-        n_negatives: int,
+        n_negatives: float,
         operating_point: tuple[float, float] | None = None,
         name: str | None = None,
+        bands: NeymanPearsonBands | None = None,
     ):
         self.fpr = fpr
         self.tpr = tpr
         self.n_negatives = n_negatives
         self.operating_point = operating_point
         self.name = name
+        self.bands = bands
 
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
+        estimator: Any,
+        X: Any,
         y: ArrayLike,
         *,
         threshold: float | str | None = "auto",
+        bands: float | None = None,
         pos_label: Any = None,
+        sample_weight: ArrayLike | None = None,
         name: str | None = None,
         ax: Any = None,
         **kwargs: Any,
@@ -114,9 +124,16 @@ class TopROCDisplay:
         threshold : float, "auto" or None, default="auto"
             Where to mark the operating point: where ``estimator.predict`` is, at
             scores of at least this number, or not at all.
+        bands : float, default=None
+            Confidence of the NP-ROC bands to be drawn, such as 0.95: the true positive rates
+            of thresholds whose false positive rate is *promised*, not observed.  The samples
+            must not be those of the fit.
         pos_label : int, float, bool or str, default=None
             Label of the positive class; by default the ``pos_label`` of `estimator` or of the
             one inside a pipeline or search, else ``estimator.classes_[1]``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, which count copies of the samples; 1 each by default.  In the bands, a
+            sample counts once, or not at all if its weight is zero.
         name : str, default=None
             Name in the legend, the class of `estimator` by default.
         ax : matplotlib Axes, default=None
@@ -132,11 +149,13 @@ class TopROCDisplay:
         check_threshold(threshold, cls.__name__, automatic=True)
         response, pos_label = estimator_scores(estimator, X, pos_label, cls.__name__)
         given = None if threshold == "auto" else threshold
-        display = cls._of_scores(y, response.scores, given, pos_label)
+        display = cls._of_scores(y, response.scores, given, pos_label, sample_weight)
         if threshold == "auto":
             called_positive = np.asarray(estimator.predict(X)) == pos_label
-            display.operating_point = _rates(np.asarray(y) == pos_label, called_positive)
+            weight = check_weight(sample_weight, response.scores)
+            display.operating_point = _rates(np.asarray(y) == pos_label, called_positive, weight)
         display.name = type(estimator).__name__ if name is None else name
+        display.bands = _bands_of(y, response.scores, pos_label, sample_weight, bands)
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
@@ -146,7 +165,9 @@ class TopROCDisplay:
         y_score: ArrayLike,
         *,
         threshold: float | None = None,
+        bands: float | None = None,
         pos_label: Any = None,
+        sample_weight: ArrayLike | None = None,
         name: str | None = None,
         ax: Any = None,
         **kwargs: Any,
@@ -161,8 +182,15 @@ class TopROCDisplay:
             Scores, larger for the positive class.
         threshold : float, default=None
             Marks the operating point of scores of at least this number.
+        bands : float, default=None
+            Confidence of the NP-ROC bands to be drawn, such as 0.95: the true positive rates
+            of thresholds whose false positive rate is *promised*, not observed.  The samples
+            must not be those of the fit.
         pos_label : int, float, bool or str, default=None
             Label of the positive class; 1 where the labels are {0, 1} or {-1, 1}.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, which count copies of the samples; 1 each by default.  In the bands, a
+            sample counts once, or not at all if its weight is zero.
         name : str, default=None
             Name in the legend.
         ax : matplotlib Axes, default=None
@@ -176,19 +204,22 @@ class TopROCDisplay:
             The display, drawn.
         """
         check_threshold(threshold, cls.__name__, automatic=False)
-        display = cls._of_scores(y_true, y_score, threshold, pos_label)
+        display = cls._of_scores(y_true, y_score, threshold, pos_label, sample_weight)
         display.name = name
+        display.bands = _bands_of(y_true, y_score, pos_label, sample_weight, bands)
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
-    def _of_scores(cls, y_true, y_score, threshold, pos_label) -> TopROCDisplay:
-        data = check_scores(y_true, y_score, pos_label)
-        fpr, tpr, _ = roc_curve(data.positive, data.score, drop_intermediate=False)
-        point = None if threshold is None else _rates(data.positive, data.score >= threshold)
+    def _of_scores(
+        cls, y_true: Any, y_score: Any, threshold: Any, pos_label: Any, sample_weight: Any
+    ) -> TopROCDisplay:
+        positive, score, weight = check_scores(y_true, y_score, pos_label, sample_weight)
+        fpr, tpr, _ = roc_curve(positive, score, sample_weight=weight, drop_intermediate=False)
+        point = None if threshold is None else _rates(positive, score >= threshold, weight)
         return cls(
             fpr=fpr,
             tpr=tpr,
-            n_negatives=int(np.sum(~data.positive)),
+            n_negatives=float(weight[~positive].sum()),
             operating_point=point,
         )
 
@@ -211,7 +242,7 @@ class TopROCDisplay:
         """
         ax = new_or_given_ax(ax, figsize=(6.0, 4.5))
         index = sum(line.get_gid() == _CURVE for line in ax.lines)
-        left = 0.5 / self.n_negatives
+        left = 0.5 * min(1 / self.n_negatives, self.fpr[self.fpr > 0].min(initial=1.0))
         if index:
             left = min(left, ax.get_xlim()[0])
         style = {
@@ -227,9 +258,10 @@ class TopROCDisplay:
         # Zero is drawn far outside, so that the curve always comes in at the left edge.
         x = np.where(self.fpr > 0, self.fpr, np.finfo(float).tiny)
         (self.line_,) = ax.plot(x, self.tpr, drawstyle="steps-post", gid=_CURVE, **style)
+        self.band_ = self._draw_bands(ax)
         self._set_axes(ax, left)
         self.point_ = self._mark_operating_point(ax)
-        if style["label"] is not None:
+        if style["label"] is not None or self.bands is not None:
             ax.legend(loc="best", fontsize="small", handlelength=4)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -243,7 +275,23 @@ class TopROCDisplay:
         rates = f"TPR {tpr:.2f} at FPR {fpr:.2g}"
         return rates if name is None else f"{name} ({rates})"
 
-    def _mark_operating_point(self, ax):
+    def _draw_bands(self, ax: Any) -> Any:
+        """Fill between the bands, in steps as the curve, up to the rate 1."""
+        if self.bands is None:
+            return None
+        fpr, lower, upper, *_ = self.bands
+        return ax.fill_between(
+            np.append(fpr, 1.0),
+            np.append(lower, lower[-1]),
+            np.append(upper, upper[-1]),
+            step="post",
+            color=self.line_.get_color(),
+            alpha=0.2,
+            linewidth=0.0,
+            label=f"NP-ROC band, confidence {self.bands.confidence:g}",
+        )
+
+    def _mark_operating_point(self, ax: Any) -> Any:
         """Mark the operating point, a rate of zero at the left edge wherever that moves."""
         if self.operating_point is None:
             return None
@@ -262,7 +310,7 @@ class TopROCDisplay:
         return point
 
     @staticmethod
-    def _set_axes(ax, left: float) -> None:
+    def _set_axes(ax: Any, left: float) -> None:
         """Logarithmic axis from `left`, which stands for zero, to 1."""
         from matplotlib.ticker import NullFormatter
 
@@ -270,12 +318,24 @@ class TopROCDisplay:
         ax.set_xlim(left, 1.0)
         ax.set_ylim(0.0, 1.02)
         ax.xaxis.set_minor_formatter(NullFormatter())
-        # Powers of ten that would crowd the label of zero are left out.
-        decades = [10.0**e for e in range(-20, 1) if 10.0**e > 1.7 * left]
+        # Powers of ten that would crowd the label of zero, or each other, are left out: twelve
+        # have room side by side.
+        decades = [10.0**e for e in range(0, -300, -1) if 10.0**e > 1.7 * left]
+        decades = decades[:: 1 + len(decades) // 13][::-1]
         ax.set_xticks([left, *decades], ["0", *(_decade_label(d) for d in decades)])
         ax.set_xlabel("False positive rate (logarithmic, zero at the left edge)")
         ax.set_ylabel("True positive rate")
         ax.grid(True, which="major", alpha=0.3)
+
+
+def _bands_of(
+    y_true: Any, y_score: Any, pos_label: Any, sample_weight: Any, confidence: float | None
+) -> NeymanPearsonBands | None:
+    if confidence is None:
+        return None
+    return neyman_pearson_bands(
+        y_true, y_score, confidence=confidence, pos_label=pos_label, sample_weight=sample_weight
+    )
 
 
 def _decade_label(decade: float) -> str:
@@ -284,8 +344,14 @@ def _decade_label(decade: float) -> str:
     return f"$10^{{{round(np.log10(decade))}}}$"
 
 
-def _rates(positive: NDArray[np.bool_], called_positive: NDArray[np.bool_]) -> OperatingPoint:
+def _rates(
+    positive: NDArray[np.bool_],
+    called_positive: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+) -> OperatingPoint:
     """False and true positive rate of a classification."""
-    return OperatingPoint(
-        float(np.mean(called_positive[~positive])), float(np.mean(called_positive[positive]))
+    fpr, tpr = (
+        float(np.average(called_positive[members], weights=weight[members]))
+        for members in (~positive, positive)
     )
+    return OperatingPoint(fpr, tpr)

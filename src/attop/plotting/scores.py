@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attop.metrics._inputs import check_count, check_scores
 from attop.plotting._common import COLORS, check_threshold, estimator_scores, new_or_given_ax
+
+
+class _Sample(NamedTuple):
+    """Scores of one class, with their weights and the sum of those."""
+
+    scores: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    total: float
+
+    @classmethod
+    def of(cls, scores: NDArray[np.float64], weights: Any) -> _Sample:
+        weights = np.ones(len(scores)) if weights is None else weights
+        return cls(scores, weights, float(np.sum(weights)))
 
 
 class ScoreDistributionDisplay:
@@ -24,6 +37,8 @@ class ScoreDistributionDisplay:
     ----------
     negative_scores, positive_scores : ndarray
         Scores of both classes.
+    negative_weights, positive_weights : ndarray, default=None
+        Weights of these scores, which count copies; 1 each by default.
     threshold : float, default=None
         Samples with a score of at least this are called positive.
     name : str, default=None
@@ -55,23 +70,28 @@ class ScoreDistributionDisplay:
         *,
         negative_scores: NDArray[np.float64],
         positive_scores: NDArray[np.float64],
+        negative_weights: NDArray[np.float64] | None = None,
+        positive_weights: NDArray[np.float64] | None = None,
         threshold: float | None = None,
         name: str | None = None,
     ):
         self.negative_scores = negative_scores
         self.positive_scores = positive_scores
+        self.negative_weights = negative_weights
+        self.positive_weights = positive_weights
         self.threshold = threshold
         self.name = name
 
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
+        estimator: Any,
+        X: Any,
         y: ArrayLike,
         *,
         threshold: float | str | None = "auto",
         pos_label: Any = None,
+        sample_weight: ArrayLike | None = None,
         name: str | None = None,
         ax: Any = None,
         bins: int = 50,
@@ -93,6 +113,8 @@ class ScoreDistributionDisplay:
         pos_label : int, float, bool or str, default=None
             Label of the positive class; by default the ``pos_label`` of `estimator` or of the
             one inside a pipeline or search, else ``estimator.classes_[1]``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, which count copies of the samples; 1 each by default.
         name : str, default=None
             Title, the class of `estimator` by default.
         ax : matplotlib Axes, default=None
@@ -114,6 +136,7 @@ class ScoreDistributionDisplay:
             response.scores,
             threshold=response.threshold if isinstance(threshold, str) else threshold,
             pos_label=pos_label,
+            sample_weight=sample_weight,
             name=type(estimator).__name__ if name is None else name,
             ax=ax,
             bins=bins,
@@ -128,6 +151,7 @@ class ScoreDistributionDisplay:
         *,
         threshold: float | None = None,
         pos_label: Any = None,
+        sample_weight: ArrayLike | None = None,
         name: str | None = None,
         ax: Any = None,
         bins: int = 50,
@@ -145,6 +169,8 @@ class ScoreDistributionDisplay:
             Threshold to draw.
         pos_label : int, float, bool or str, default=None
             Label of the positive class; 1 where the labels are {0, 1} or {-1, 1}.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, which count copies of the samples; 1 each by default.
         name : str, default=None
             Title.
         ax : matplotlib Axes, default=None
@@ -160,10 +186,12 @@ class ScoreDistributionDisplay:
             The display, drawn.
         """
         check_threshold(threshold, cls.__name__, automatic=False)
-        data = check_scores(y_true, y_score, pos_label)
+        positive, score, weight = check_scores(y_true, y_score, pos_label, sample_weight)
         display = cls(
-            negative_scores=data.score[~data.positive],
-            positive_scores=data.score[data.positive],
+            negative_scores=score[~positive],
+            positive_scores=score[positive],
+            negative_weights=weight[~positive],
+            positive_weights=weight[positive],
             threshold=threshold,
             name=name,
         )
@@ -189,16 +217,20 @@ class ScoreDistributionDisplay:
         check_count(bins, "bins", type(self).__name__)
         ax = new_or_given_ax(ax, figsize=(6.5, 4.5))
         edges = self._edges(bins)
+        negatives = _Sample.of(self.negative_scores, self.negative_weights)
+        positives = _Sample.of(self.positive_scores, self.positive_weights)
         # A light area and a hatched one: apart for every eye, and in black and white.
         self.negatives_ = self._draw_class(
-            ax, self.negative_scores, edges, "negatives", COLORS[0], facecolor=f"{COLORS[0]}50"
+            ax, negatives, edges, "negatives", COLORS[0], facecolor=f"{COLORS[0]}50"
         )
         self.positives_ = self._draw_class(
-            ax, self.positive_scores, edges, "positives", COLORS[1], facecolor="none", hatch="////"
+            ax, positives, edges, "positives", COLORS[1], facecolor="none", hatch="////"
         )
         if log:
             ax.set_yscale("log")
-            ax.set_ylim(bottom=0.5 / max(len(self.negative_scores), len(self.positive_scores)))
+            bars = np.r_[self.negatives_.get_data().values, self.positives_.get_data().values]
+            one_copy = 1 / max(negatives.total, positives.total)
+            ax.set_ylim(bottom=0.5 * min(one_copy, bars[bars > 0].min()))
         else:
             ax.set_ylim(bottom=0)
         self.threshold_line_ = self._draw_threshold(ax)
@@ -223,14 +255,17 @@ class ScoreDistributionDisplay:
         below = np.linspace(low, self.threshold, n_below + 1)
         return np.r_[below, np.linspace(self.threshold, high, bins - n_below + 1)[1:]]
 
-    def _draw_class(self, ax, scores, edges, label: str, color: str, **style: Any):
+    def _draw_class(
+        self, ax: Any, sample: _Sample, edges: Any, label: str, color: str, **style: Any
+    ) -> Any:
         """Histogram of one class, with its size and rate in the legend."""
-        counts, _ = np.histogram(scores, edges)
-        label = f"{len(scores):,} {label}"
+        counts, _ = np.histogram(sample.scores, edges, weights=sample.weights)
+        label = f"{_count_in_words(sample.total)} {label}"
         if self.threshold is not None:
-            label += f", {100 * np.mean(scores >= self.threshold):.3g} % called positive"
+            share = np.average(sample.scores >= self.threshold, weights=sample.weights)
+            label += f", {100 * share:.3g} % called positive"
         return ax.stairs(
-            counts / len(scores),
+            counts / sample.total,
             edges,
             baseline=1e-12,  # zero is nowhere on a logarithmic axis
             label=label,
@@ -240,7 +275,7 @@ class ScoreDistributionDisplay:
             **style,
         )
 
-    def _draw_threshold(self, ax):
+    def _draw_threshold(self, ax: Any) -> Any:
         if self.threshold is None:
             return None
         return ax.axvline(
@@ -250,3 +285,9 @@ class ScoreDistributionDisplay:
             linewidth=1.4,
             label=f"threshold {self.threshold:.3g}",
         )
+
+
+def _count_in_words(total: float) -> str:
+    """A number of samples, or a sum of weights, for the legend: 12,345 or 2.75."""
+    whole = total == round(total) or total >= 100
+    return f"{total:,.0f}" if whole else f"{total:.3g}"

@@ -192,7 +192,8 @@ def _convex_relative(
 def _scaled(problem: QuantileProblem, samples: Samples, direction: Vector) -> Vector:
     """The multiple of `direction`, itself and its opposite among them, that is best."""
     scores = samples.scores(direction)
-    deviation = float(np.std(scores))
+    weights = problem.weights / np.sum(problem.weights)
+    deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
     multiples = np.append(1.0, _MULTIPLES / deviation if deviation > 0.0 else [])
     multiples = np.concatenate([multiples, -multiples])
     norm2 = float(direction @ direction)

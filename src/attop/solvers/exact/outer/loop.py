@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
 from attop.solvers.exact.outer.state import State, Store
-from attop.solvers.exact.outer.working_set import adapted, choose, choose_large, large_block
+from attop.solvers.exact.outer.working_set import choose, choose_large, large_block
 from attop.solvers.exact.scaling import parts
 from attop.solvers.exact.scaling import start as starts
 from attop.solvers.exact.scaling.forecast import Forecast
@@ -53,13 +54,12 @@ class Loop:
         self.counts: dict[str, float] = defaultdict(float)
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
-        self.new_columns = self.tuning.new_columns
         self.gap_before_block = self.gap_before_round = np.inf
         self.cost = 1
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
         self.expected: float | None = None
 
-    def begin(self, start, random_state) -> Status | None:
+    def begin(self, start: Any, random_state: Any) -> Status | None:
         """Go to the starting point: the given one, that of a subsample, or a small one.
 
         Returns a status where there is nothing left to do.
@@ -76,7 +76,7 @@ class Loop:
             state.set(*starts.small(state.problem, random_state, self.tuning))
         return None
 
-    def _begin_with_subsample(self, random_state) -> Status | None:
+    def _begin_with_subsample(self, random_state: Any) -> Status | None:
         """Solve a subsample, score all samples by it, and solve those that it finds active."""
         state = self.state
         began = time.perf_counter()
@@ -91,7 +91,8 @@ class Loop:
             state.set(*starts.embedded(part, small, state.problem, random_state))
             return status
         # Columns as long as the active part, for a part of its samples, need memory as well.
-        state.store.leave((self.tuning.growth * int(np.count_nonzero(small.value))) ** 2)
+        # It has no more times their number than the subsample is smaller.
+        state.store.leave((self.tuning.share * int(np.count_nonzero(small.value))) ** 2)
         scores = self.keeper.scores_by(part, small)
         alpha, beta = starts.extended(part, small, state.problem, scores)
         if self._too_late(int(np.count_nonzero(alpha) + np.count_nonzero(beta))):
@@ -110,7 +111,7 @@ class Loop:
             if not large_block(small):  # which can go anywhere, and has less to do at bounds
                 small.rescale()
             if status is Status.CONVERGED:
-                status = self._solve_active(part, small, self.tuning.first)
+                status = self._solve_active(part, small, self.tuning.roughly)
             else:
                 self.keeper.follow(part, small)
         else:
@@ -206,7 +207,9 @@ class Loop:
             self._round(idle, gap > self.tuning.creeping * self.gap_before_round)
             self.gap_before_round = gap
 
-    def _active_part(self, scores, alpha, beta) -> tuple[parts.Part, Store] | None:
+    def _active_part(
+        self, scores: NDArray[np.float64], alpha: NDArray[np.float64], beta: NDArray[np.float64]
+    ) -> tuple[parts.Part, Store] | None:
         """The active part and its columns, if they are so much shorter that it pays."""
         problem, previous = self.state.problem, None if self.active is None else self.active[0]
         part = parts.active(problem, scores, alpha, beta, self.tuning, previous, self.expected)
@@ -244,17 +247,13 @@ class Loop:
 
     def _round(self, idle: int, creeping: bool) -> None:
         began = time.perf_counter()
-        chosen, violation = choose(self.state, self.previous, self.new_columns, creeping)
-        fresh = chosen[~self.state.store.cached(self.state.rows[chosen])]
+        chosen, violation = choose(self.state, self.previous, creeping)
         # After a round without progress the subproblem is solved more accurately.
         tolerance = max(violation, 0.0) * 10.0 ** -(1 + 2 * idle)
         steps, turns = self.state.solve_block(chosen, tolerance)
         self.counts["steps"] += steps
         self.cost = 1 + turns
         self.previous = chosen
-        if len(fresh):
-            useful = np.count_nonzero(self.state.value[fresh]) / len(fresh)
-            self.new_columns = adapted(self.new_columns, useful, self.tuning)
         self.limits.rounds += 1
         self.counts["seconds_rounds"] += time.perf_counter() - began
 

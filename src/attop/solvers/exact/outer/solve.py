@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ def solve(
     max_time: float | None = None,
     cache_bytes: int = 2 * 10**9,
     start: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
-    random_state=None,
+    random_state: Any = None,
     verbose: int = 0,
     columns: Store | None = None,
     tuning: Tuning = DEFAULT,
@@ -106,8 +107,8 @@ def _solve(
     *,
     tol: float,
     limits: Limits,
-    start,
-    random_state,
+    start: Any,
+    random_state: Any,
     verbose: int,
     tuning: Tuning,
     all_scores: bool = False,

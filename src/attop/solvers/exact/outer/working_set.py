@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attop._weights import weighted
 from attop.solvers.exact.outer.state import State
-from attop.solvers.exact.tuning import Tuning
 
 
 class Kind(NamedTuple):
@@ -29,7 +28,7 @@ class Kind(NamedTuple):
     falls: NDArray[np.bool_]
     level: float
 
-    def violators(self, upwards: bool, most: int):
+    def violators(self, upwards: bool, most: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Those on the wrong side of the level, worst first: variables and violations."""
         side = self.rises & (self.rates > self.level)
         if not upwards:
@@ -51,7 +50,6 @@ class Kind(NamedTuple):
 def choose(
     state: State,
     previous: NDArray[np.intp],
-    new_columns: int,
     creeping: bool = False,
 ) -> tuple[NDArray[np.intp], float]:
     """The variables of the next block, in order, and the largest violation over all variables.
@@ -62,8 +60,6 @@ def choose(
         The point.
     previous : ndarray
         The variables of the last block, of which some stay.
-    new_columns : int
-        How many columns may be computed for the new block.
     creeping : bool
         Whether the last block brought little: then those join, as far as their columns are at
         hand, that have not much to go until they violate optimality, too.
@@ -76,7 +72,8 @@ def choose(
     if len(state.rows) <= min(tuning.whole_up_to, limit):
         return np.arange(len(state.rows)), violation
     quota = min(tuning.violators, limit // 2)
-    chosen = _violators(state, kinds, quota, min(new_columns, quota))
+    # A quarter may need new columns: a later round might ask for others.
+    chosen = _violators(state, kinds, quota, min(tuning.violators // 4, quota))
     stay = previous[state.value[previous] > 0.0][: quota // 2]
     known = np.concatenate([_blockers(state, quota // 8), _free(state, kinds), stay])
     if creeping:
@@ -113,15 +110,6 @@ def _nearest(kinds: tuple[Kind, Kind], count: int) -> NDArray[np.intp]:
         # What sits at a bound may stay there as far as the level is on the right side.
         slack.append(np.select([~kind.rises, ~kind.falls], [distance, -distance], -np.inf))
     return _largest(-np.concatenate(slack), count)
-
-
-def adapted(new_columns: int, useful: float, tuning: Tuning) -> int:
-    """How many new columns to allow next, when the share `useful` of the last was of use."""
-    if useful > 0.9:
-        return min(2 * new_columns, tuning.most_new)
-    if useful < 0.6:
-        return max(new_columns // 2, tuning.least_new)
-    return new_columns
 
 
 def _kinds(state: State) -> tuple[Kind, Kind]:
@@ -167,7 +155,7 @@ def _violation(state: State, kinds: tuple[Kind, Kind]) -> float:
     return highest - min([kind.lowest() for kind in kinds] + both)
 
 
-def _violators(state: State, kinds, quota: int, new: int) -> NDArray[np.intp]:
+def _violators(state: State, kinds: Any, quota: int, new: int) -> NDArray[np.intp]:
     """The worst of each kind and direction, at most `new` without a column at hand.
 
     Each has its share; what some leave goes to the worst of the others.

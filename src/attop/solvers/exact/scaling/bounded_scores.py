@@ -15,7 +15,7 @@ and with bounds on all that was rounded: :doc:`/theory/certificate` has the proo
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +122,7 @@ class BoundedScores:
         assert isinstance(store, ColumnStore)
         support = np.flatnonzero(coefficients)
         order = np.argsort(-np.abs(coefficients[support]), kind="stable")
-        rows = support[order[: self.tuning.at_hand]]
+        rows = support[order[: self.tuning.tried]]
         if len(support) > len(rows):
             basis = orthonormal(store, rows)
             weights = basis.T @ (basis @ small.scores[rows])
@@ -235,7 +235,7 @@ class BoundedScores:
         counted = self.others.counted - self._cap * self.group.counted
         return self.state.coefficients() - counted
 
-    def _missing(self):
+    def _missing(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """The same as columns and their weights."""
         return nonzero(self._lacking(), self.state.coefficients())
 
@@ -310,7 +310,13 @@ class BoundedScores:
         self._use(candidates[: sizes[cheapest]])
         return True
 
-    def _tried(self, candidates, sizes, difference: Difference, near: Borders):
+    def _tried(
+        self,
+        candidates: NDArray[np.intp],
+        sizes: NDArray[np.intp],
+        difference: Difference,
+        near: Borders,
+    ) -> NDArray[np.float64]:
         """The shares of all samples that references of these sizes leave in doubt, estimated.
 
         The first functions of the basis are those of the first candidates: one serves all sizes.
@@ -368,7 +374,7 @@ class Borders(NamedTuple):
         competing, weights = scores[problem.competitors], problem.competitor_weights
         return cls(problem.family.level(problem, competing, weights, t), 1.0 + t)
 
-    def distance(self, kinds, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def distance(self, kinds: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """How far samples are from where they matter; negative where they do.
 
         `kinds` tells which of them are competitors, and which are positives.

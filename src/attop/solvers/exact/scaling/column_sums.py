@@ -53,18 +53,20 @@ class ColumnSum:
         assert self.store.errors is not None
         self.tally += self.store.errors.of_columns(rows, rest)
 
-    def missing(self, wanted: NDArray[np.float64]):
+    def missing(self, wanted: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """The columns that are missing, and their weights."""
         return nonzero(wanted - self.counted, wanted)
 
 
-def nonzero(rest: NDArray[np.float64], wanted: NDArray[np.float64]):
+def nonzero(
+    rest: NDArray[np.float64], wanted: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Where `rest` is more than rounding, and what it is there."""
     rows = np.flatnonzero(beyond_rounding(rest, wanted))
     return rows, rest[rows]
 
 
-def beyond_rounding(rest: NDArray[np.float64], wanted: NDArray[np.float64]):
+def beyond_rounding(rest: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which coefficients are more than the rounding of those wanted."""
     return np.abs(rest) > ROUNDING * np.max(np.abs(wanted), axis=-1, keepdims=True)
 

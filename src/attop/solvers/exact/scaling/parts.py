@@ -7,7 +7,7 @@ whole, found with kernel columns that are only as long as the part.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     betas: NDArray[np.intp]
 
 
-def subsample(problem: Problem, random_state, tuning: Tuning) -> Part:
+def subsample(problem: Problem, random_state: Any, tuning: Tuning) -> Part:
     """Draw a share of the positives and of the other samples."""
     rng = check_random_state(random_state)
     n_rows = 1 + int(np.max(problem.rows))
@@ -96,7 +96,9 @@ def _with_company(
     return np.flatnonzero(wanted | largest_of(~wanted, merit, company))
 
 
-def _on_rows(problem: Problem, rows, alphas, betas) -> Problem:
+def _on_rows(
+    problem: Problem, rows: NDArray[np.intp], alphas: NDArray[np.intp], betas: NDArray[np.intp]
+) -> Problem:
     """The problem on some of its variables, their samples counted within `rows`."""
     variables = np.concatenate([alphas, problem.n_positives + betas])
     return problem._replace(

@@ -105,7 +105,10 @@ def squares(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
 
 
 def spread(
-    store: ColumnStore, explained: NDArray[np.float64], rows: NDArray[np.intp], slack
+    store: ColumnStore,
+    explained: NDArray[np.float64],
+    rows: NDArray[np.intp],
+    slack: NDArray[np.float64] | float,
 ) -> NDArray[np.float64]:
     """Norm of what a reference leaves of ``phi``, of which it explains so much, at most."""
     left = np.maximum(squares(store, rows) - explained, 0.0)

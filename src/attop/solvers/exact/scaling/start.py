@@ -7,6 +7,8 @@ variables; large ones with the solution of a subsample, carried over to all samp
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
@@ -19,13 +21,14 @@ from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.scaling.parts import Part
 from attop.solvers.exact.tuning import DEFAULT, Tuning
 
-Point = tuple[NDArray[np.float64], NDArray[np.float64]]
+Vector = NDArray[np.float64]
+Point = tuple[Vector, Vector]
 
 #: A larger violation of the constraints, relative to them, is mended before the certificate.
 BALANCED = 1e-10
 
 
-def small(problem: Problem, random_state, tuning: Tuning = DEFAULT) -> Point:
+def small(problem: Problem, random_state: Any, tuning: Tuning = DEFAULT) -> Point:
     """A feasible point with few variables: some positives against some competitors."""
     rng = check_random_state(random_state)
     p, m = len(problem.positives), len(problem.competitors)
@@ -51,9 +54,8 @@ def small(problem: Problem, random_state, tuning: Tuning = DEFAULT) -> Point:
     others = order[: 1 + int(np.searchsorted(so_far, max(least, few)))]
     total = weighted_sum(alpha, problem.positive_weights)
     beta[others] = total / float(np.sum(weights[others]))
-    return (
-        _made_feasible(problem, alpha, beta) if np.isfinite(problem.betas.bound) else (alpha, beta)
-    )
+    fits = problem.betas.bound == np.inf
+    return (alpha, beta) if fits else _made_feasible(problem, alpha, beta)
 
 
 def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> Point:
@@ -61,28 +63,55 @@ def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.floa
     return _made_feasible(problem, np.array(alpha, np.float64), np.array(beta, np.float64))
 
 
-def _made_feasible(problem: Problem, alpha, beta) -> Point:
+def _made_feasible(
+    problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]
+) -> Point:
     """The same in place."""
     np.clip(alpha, 0.0, problem.alpha_max, out=alpha)
-    np.maximum(beta, 0.0, out=beta)
+    np.clip(beta, 0.0, problem.betas.bound, out=beta)
     weights = problem.competitor_weights
     total = weighted_sum(alpha, problem.positive_weights)
     other = weighted_sum(beta, weights)
     if not (total > 0.0 and other > 0.0 and np.isfinite(total) and np.isfinite(other)):
         return small(problem, 0)
-    beta /= other
     terms = problem.betas
+    if np.isfinite(terms.bound):
+        return _balanced(problem, alpha, beta, alpha, beta)
+    beta /= other
     if terms.cap is Cap.TIED:
         beta = _share_under_cap(beta, 1.0 / terms.K, weights)
-    elif np.isfinite(terms.bound):
-        # Where the bounds leave no room for the sum of the alphas, these come down.
-        room = 0.5 * float(np.sum(weights)) * terms.bound
-        if total > room:
-            alpha *= room / total
-            total = room
-        beta = _share_under_cap(beta, terms.bound / total, weights)
     beta *= total
     return alpha, beta
+
+
+def _balanced(
+    problem: Problem, alpha: Vector, beta: Vector, alpha_merit: Vector, beta_merit: Vector
+) -> Point:
+    """Equal sums: what one side has too much is taken from its variables of the least merit.
+
+    The others stay where they are, most of them at their bound: a common factor would put every
+    one of them off it.
+    """
+    excess = weighted_sum(alpha, problem.positive_weights)
+    excess -= weighted_sum(beta, problem.competitor_weights)
+    if excess > 0.0:
+        _take(alpha, problem.positive_weights, alpha_merit, excess)
+    else:
+        _take(beta, problem.competitor_weights, beta_merit, -excess)
+    return alpha, beta
+
+
+def _take(values: Vector, weights: Vector, merit: Vector, amount: float) -> None:
+    """Take an amount from the sum of the values, those of the least merit first, in place."""
+    there = np.flatnonzero(values)
+    order = there[np.argsort(merit[there], kind="stable")]
+    so_far = np.cumsum(values[order] * weights[order])
+    whole = int(np.searchsorted(so_far, amount, side="right"))
+    values[order[:whole]] = 0.0
+    if whole < len(order):
+        taken = float(so_far[whole - 1]) if whole else 0.0
+        last = order[whole]
+        values[last] = max(0.0, values[last] - (amount - taken) / weights[last])
 
 
 def _share_under_cap(
@@ -135,10 +164,14 @@ def extended(part: Part, solved: State, problem: Problem, scores: NDArray[np.flo
         loss = np.maximum(0.0, 1.0 + t - scores[problem.positives])
         alpha[new] = 2.0 * problem.C * loss[new]
     weights = _beta_weights(part, solved, problem, scores)
+    bound = problem.betas.bound
+    if np.isfinite(bound):  # both sides know their sizes, and may only lack balance
+        loss = scores[problem.competitors] - t
+        return _balanced(problem, alpha, bound * weights, -scores[problem.positives], loss)
     return _made_feasible(problem, alpha, weights)
 
 
-def embedded(part: Part, solved: State, problem: Problem, random_state) -> Point:
+def embedded(part: Part, solved: State, problem: Problem, random_state: Any) -> Point:
     """The solution of a subsample as a point of the whole, without scores of the other samples.
 
     Where a share of the competitors has to fill the top, others are drawn to join its own.
@@ -146,6 +179,8 @@ def embedded(part: Part, solved: State, problem: Problem, random_state) -> Point
     alpha, weights = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
     alpha[part.alphas] = np.minimum(solved.alpha, problem.alpha_max)
     weights[part.betas] = solved.beta / np.max(solved.beta)
+    if np.isfinite(problem.betas.bound):
+        weights[part.betas] = solved.beta
     if problem.betas.cap is Cap.TIED:
         copies = problem.competitor_weights
         lacking = problem.betas.K - weighted_sum(weights, copies)
@@ -163,14 +198,17 @@ def scores_by(part: Part, solved: State, whole: State) -> NDArray[np.float64]:
     return whole.scores
 
 
-def _beta_weights(part, solved, problem, scores) -> NDArray[np.float64]:
+def _beta_weights(
+    part: Part, solved: State, problem: Problem, scores: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Betas in units of the cap: known ones keep theirs, others join by their score."""
     family, competing = problem.family, scores[problem.competitors]
     t = objectives.threshold(problem, scores)
     if problem.betas.norm_price or problem.betas.curvature:  # no cap that they could share
         return family.slopes(problem, competing, problem.competitor_weights, t)
     cap = solved.cap if solved.capped else float(np.max(solved.beta))
-    known, new = solved.beta / cap, np.ones(len(competing), dtype=bool)
+    cap = min(cap, problem.betas.bound)  # which is smaller than that of a subsample
+    known, new = np.minimum(solved.beta / cap, 1.0), np.ones(len(competing), dtype=bool)
     new[part.betas] = False
     weights = family.joining(problem, competing, t, new, known).astype(np.float64)
     weights[part.betas] = known

@@ -1,13 +1,4 @@
-"""Comparing several methods over several data sets: ranks, tests, groups.
-
-The protocol is that of Demsar, "Statistical comparisons of classifiers over multiple data
-sets" (2006): rank the methods on every data set, ask by the Friedman test whether they
-differ at all, and if so, which pairs differ, by the Nemenyi test on the average ranks or
-by the Wilcoxon signed-rank test with Holm's correction.
-
-Scores are a table with a row for each data set (or data set and seed) and a column for
-each method; higher is better, and rank 1 is the best.
-"""
+"""Ranks of several methods over several data sets, and the tests of them."""
 
 from __future__ import annotations
 
@@ -18,19 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-
-__all__ = [
-    "Comparison",
-    "FriedmanResult",
-    "average_ranks",
-    "compare",
-    "friedman_test",
-    "holm_correction",
-    "indistinct_groups",
-    "nemenyi_critical_difference",
-    "nemenyi_test",
-    "wilcoxon_holm_test",
-]
 
 POST_HOC_TESTS = ("nemenyi", "wilcoxon-holm")
 
