@@ -26,6 +26,8 @@ from attop.surrogates import SURROGATES
 from conftest import CASES, OPTIMA, PARAMETERS, kernel_matrix, two_clouds
 from oracle import solve_dual
 
+#: All but the SVM, whose threshold has no smooth form here.
+CASES = [case for case in CASES if case[0] != "SVM"]
 LINEAR_OPTIMA = [row for row in OPTIMA if row["kernel"] == "linear"]
 every_case = pytest.mark.parametrize(("name", "surrogate"), CASES)
 

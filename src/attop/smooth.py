@@ -117,13 +117,13 @@ class SmoothThreshold:
     @property
     def curvature(self) -> Vector:
         """``c`` of each copy, 0 where its slope is at a bound."""
-        return self.bend * self.free
+        return np.where(self.free, self.bend, 0.0)
 
     def centre(self, weights: Vector) -> Vector:
         """``q``, for one copy of each; of sum 1 over all copies where any are free."""
         if not self.centred_on_free:
             return self.share
-        return self.free / max(float(weights @ self.free), 1e-300)
+        return np.where(self.free, 1.0 / max(float(weights @ self.free), 1e-300), 0.0)
 
 
 def smooth_top_mean(

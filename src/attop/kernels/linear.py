@@ -160,6 +160,7 @@ def _largest_square(X, centre):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def dense_sum(X, centre, rows, weights, vector):
+    """Add ``sum weights_i (x_i - centre)`` to a vector."""
     for i in range(rows.size):
         sample, weight = X[rows[i]], weights[i]
         for j in range(vector.size):
@@ -168,6 +169,7 @@ def dense_sum(X, centre, rows, weights, vector):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def dense_product(start, stop, X, vector, offset, out):
+    """Add ``<x, vector> - offset`` to each entry of `out`."""
     for i in range(start, stop):
         sample = X[i]
         total = -offset
@@ -178,6 +180,7 @@ def dense_product(start, stop, X, vector, offset, out):
 
 @njit(cache=True, nogil=True)
 def sparse_sum(data, indices, indptr, rows, weights, vector):
+    """Add ``sum weights_i x_i`` to a vector."""
     for i in range(rows.size):
         for k in range(indptr[rows[i]], indptr[rows[i] + 1]):
             vector[indices[k]] += weights[i] * data[k]
@@ -185,6 +188,7 @@ def sparse_sum(data, indices, indptr, rows, weights, vector):
 
 @njit(cache=True, nogil=True)
 def sparse_product(start, stop, data, indices, indptr, vector, out):
+    """Add ``<x, vector>`` to each entry of `out`."""
     for i in range(start, stop):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
