@@ -2,8 +2,10 @@
 
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
+from docutils import nodes
 from sphinx_gallery.sorting import ExplicitOrder
 
 import attop
@@ -96,7 +98,39 @@ def skip_fields(app, what, name, obj, skip, options):
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 
+#: Names of scikit-learn that docstrings use without their module.
+SCIKIT_LEARN = {
+    name: f"sklearn.{module}.{name}"
+    for module, names in {
+        "base": ("clone",),
+        "exceptions": ("ConvergenceWarning", "NotFittedError"),
+        "ensemble": ("ExtraTreesClassifier", "RandomForestClassifier"),
+        "linear_model": ("LogisticRegression",),
+        "model_selection": ("GridSearchCV", "cross_val_score"),
+        "pipeline": ("Pipeline",),
+        "preprocessing": ("OneHotEncoder", "StandardScaler"),
+        "svm": ("LinearSVC", "SVC"),
+    }.items()
+    for name in names
+}
+
+
+def link_to_scikit_learn(app, env, node, contnode):
+    """Link names of scikit-learn to its documentation, by the rule of its addresses.
+
+    An inventory of them would have to be fetched, and these pages are built without network.
+    """
+    target = SCIKIT_LEARN.get(node.get("reftarget"), node.get("reftarget", ""))
+    module, _, name = target.rpartition(".")
+    if not module.startswith("sklearn."):
+        return None
+    getattr(import_module(module), name)  # an address of nothing would be an error of ours
+    address = f"https://scikit-learn.org/stable/modules/generated/{target}.html"
+    return nodes.reference("", "", contnode, internal=False, refuri=address, reftitle=target)
+
+
 def setup(app):
     """Connect the hooks; after numpydoc, which has the priority 500."""
+    app.connect("missing-reference", link_to_scikit_learn)
     app.connect("autodoc-process-docstring", escape_markup, priority=900)
     app.connect("autodoc-skip-member", skip_fields)

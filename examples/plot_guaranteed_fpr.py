@@ -73,7 +73,7 @@ for (name, found), color in zip(results.items(), ("0.6", "#0072B2")):
     ax.hist(found[:, 0], bins=20, alpha=0.7, color=color, label=name)
 ax.axvline(MAX_FPR, color="black", linestyle="--", label=f"FPR {MAX_FPR:.0%}")
 ax.set(xlabel="false positive rate on new samples", ylabel="repetitions")
-ax.legend()
+figure.legend(loc="outside upper center", ncols=4, frameon=False)
 plt.show()
 
 # %%

@@ -70,7 +70,7 @@ for name, marker in zip(("TopPush", "TopPushK", "TauFPL", "PatMatNP"), "osv^"):
     ]
     ax.plot(LAMBDAS, best, marker=marker, label=name)
 ax.set(xscale="log", xlabel="lambda", ylabel=f"TPR at FPR {TAU:.0%}, five folds")
-ax.legend()
+figure.legend(loc="outside upper center", ncols=4, frameon=False)
 plt.show()
 
 # %%

@@ -70,5 +70,5 @@ ax.axhline(results["exact kernel"][1], color="black", linestyle="--", label="exa
 ax.set(xlabel="features", ylabel=f"TPR at FPR {TAU:.0%}", xscale="log", ylim=(0.0, 1.0))
 ax.set_xticks(N_COMPONENTS, [str(n) for n in N_COMPONENTS], minor=False)
 ax.xaxis.set_minor_formatter("")
-ax.legend()
+figure.legend(loc="outside upper center", ncols=4, frameon=False)
 plt.show()

@@ -94,6 +94,28 @@ def test_user_errors_end_with_a_message_and_status_2(capsys, tmp_path, arguments
     assert "Traceback" not in out + err
 
 
+@pytest.mark.parametrize("missing", ["pandas", "matplotlib"])
+def test_what_is_not_installed_is_told_in_a_line(capsys, tmp_path, monkeypatch, missing):
+    monkeypatch.chdir(tmp_path)
+    data = tmp_path / "a.csv"
+    data.write_text("x,y\n1,0\n2,1\n")
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setitem(sys.modules, f"{missing}.pyplot", None)
+    commands = {
+        "pandas": [("fit", data, "--target", "y")],
+        "matplotlib": [
+            ("fit", data, "--target", "y", "--page", "p.html"),
+            ("figure", "convergence"),
+        ],
+    }
+    for command in commands[missing]:
+        status, out, err = run(capsys, *map(str, command))
+        assert status == 2
+        assert missing in err and 'pip install "attop[' in err
+        assert len(err.splitlines()) == 1
+        assert "Traceback" not in out + err
+
+
 class Interrupted(SVC):
     """Receives Ctrl-C."""
 

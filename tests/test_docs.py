@@ -11,6 +11,7 @@ import matplotlib
 import pytest
 
 import attop
+from attop.experiments.specification import parse_experiment
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -91,6 +92,27 @@ def test_gallery_runs(path):
     tree = with_sizes(path.read_text("utf-8"), SMALL.get(path.name, {}))
     exec(compile(tree, str(path), "exec"), {"__name__": "__main__"})
     assert plt.get_fignums()
+
+
+def test_picture_of_the_readme_can_be_drawn(tmp_path, capsys):
+    path = ROOT / "docs" / "readme_picture.py"
+    sizes = {"N_DRAWS": 1, "N_NEGATIVES": 500, "N_NEGATIVES_TEST": 500}
+    program = {"__name__": "readme_picture", "__file__": str(path)}
+    exec(compile(with_sizes(path.read_text("utf-8"), sizes), str(path), "exec"), program)
+    program["OUTPUT"] = tmp_path / "picture.svg"
+    program["main"]()
+    assert program["OUTPUT"].read_text("utf-8").startswith("<?xml")
+    assert "PatMatNP" in capsys.readouterr().out
+
+
+def test_experiment_of_the_readme_can_be_read():
+    (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
+    without_the_file = re.sub(r", \{file = [^}]*\}", "", text)
+    experiment = parse_experiment(without_the_file)
+    assert [method.label for method in experiment.methods] == [
+        "TauFPL(0.05)",
+        "RandomForestClassifier",
+    ]
 
 
 def test_figures_of_pages_come_from_the_gallery():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
+import attop
 from attop._extended import AVAILABLE, ROUNDOFF, ExtendedScores
 from attop._scores import Scores
 from attop.formulations import FORMULATIONS
@@ -17,7 +21,7 @@ from attop.kernels import compiled
 from attop.kernels.columns import ColumnStore, Workers
 from attop.kernels.errors import EntryErrors, Tally
 from attop.kernels.functions import Gram, Kernel
-from attop.kernels.gaussian import ACCURACY, PRODUCT_ROUNDING, gaussian_kernel
+from attop.kernels.gaussian import ACCURACY, PRODUCT_ROUNDING, centre, gaussian_kernel
 from attop.kernels.linear import LinearStore
 from attop.kernels.sources import column_source
 from attop.objectives import certify, signed_coefficients
@@ -25,6 +29,8 @@ from attop.solvers.exact import solve
 from attop.solvers.exact.outer.loop import Limits, Loop
 from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.scaling.bounded_scores import BoundedScores
+from attop.solvers.solution import Status
+from conftest import two_clouds
 from fuzz import clouds
 
 CLOUDS = (
@@ -289,16 +295,127 @@ def test_extended_scores_are_within_their_bounds(kernel, offset):
 
 @pytest.mark.skipif(not AVAILABLE, reason="long doubles are doubles here")
 def test_extended_precision_certifies_what_double_precision_cannot():
-    """Features with a large offset and a large C: the losses multiply every rounding by it."""
+    """Features with a large offset: entries of 3e10, of which differences of 1 are left."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60, 2))
     positive = X[:, 0] + 0.3 * rng.normal(size=60) > 0.8
     X += 3e5
-    problem = FORMULATIONS["TopPush"].problem(positive, 1e5, "hinge")
+    problem = FORMULATIONS["TopPush"].problem(positive, 1.0, "hinge")
     gram = Gram(Kernel("poly", gamma=1e-6, degree=2, coef0=0.0), X)
-    solution = solve(problem, gram, tol=1e-3)
+    solution = solve(problem, gram, tol=1e-3, random_state=0)
+    assert solution.status is Status.CONVERGED
     point = solution.alpha, solution.beta
     double, extended = certify(problem, gram, *point), certify(problem, gram, *point, tol=1e-3)
     assert double.resolution > 1e-3 > 100.0 * extended.resolution
     assert abs((double.primal - double.dual) - (extended.primal - extended.dual)) <= double.rounding
     assert ROUNDOFF < 2.0**-60
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="long doubles are doubles here")
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_weights_of_a_linear_model_are_summed_up_exactly(sparse, rounded):
+    """Two samples far out that cancel, next to which the others would be lost."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 4))
+    X[:2] = 1e7 * rng.normal(size=4)
+    a = np.append([1e5, -1e5], 1e-6 * rng.normal(size=28)).astype(np.longdouble)
+    if rounded:  # more bits than a double has
+        a += a * np.longdouble(2.0**-60)
+    gram, rows = Gram(Kernel("linear"), sp.csr_array(X) if sparse else X), np.arange(30)
+    found = ExtendedScores(gram, a, rows, 0.0, rounded)
+    with localcontext() as context:
+        context.prec = 80
+        exact = [sum((digits(c) * digits(x) for c, x in zip(a, f, strict=True)), Decimal(0))
+                 for f in X.T]  # fmt: skip
+        scores = [sum((w * digits(x) for w, x in zip(exact, s, strict=True)), Decimal(0))
+                  for s in X]  # fmt: skip
+        off = [abs(Decimal(float(v)) - s) for v, s in zip(found.values, scores, strict=True)]
+        lacking = abs(sum(map(digits, a), Decimal(0))) * Decimal(np.max(np.abs(X)) ** 2 * 12)
+        bounds = [Decimal(float(b)) + lacking for b in found.rounding(rows)]
+        assert all(one <= other for one, other in zip(off, bounds, strict=True))
+        norm2 = sum((w * w for w in exact), Decimal(0))
+        assert abs(Decimal(found.w_norm2()) - norm2) <= Decimal(found.rounding_of_norm()) + lacking
+    if not rounded:
+        norms = np.linalg.norm(X - (0.0 if sparse else np.mean(X[2:], axis=0)), axis=1)
+        assert np.all(found.rounding(rows) <= 1e-15 * norms * float(norm2) ** 0.5)
+
+
+def digits(number):
+    """A long double as a decimal number: a double, and what is left of it."""
+    leading = float(number)
+    return Decimal(leading) + Decimal(float(number - np.longdouble(leading)))
+
+
+def gap_in_fractions(problem, X, alpha, beta):
+    """The relative gap of a linear hinge model of the mean of the top scores, without rounding."""
+    a = [Fraction(0)] * len(X)
+    for i, value in zip(problem.positives, alpha, strict=True):
+        a[i] += Fraction(float(value))
+    for i, value in zip(problem.competitors, beta, strict=True):
+        a[i] -= Fraction(float(value))
+    support = [i for i, value in enumerate(a) if value]
+    # Sums that differ by rounding leave the model that of samples from the centre.
+    middle = centre(X[support])
+    rows = [[Fraction(float(z)) - Fraction(float(m)) for z, m in zip(x, middle, strict=True)]
+            for x in X]  # fmt: skip
+    w = [sum(a[i] * rows[i][j] for i in support) for j in range(X.shape[1])]
+    scores = [sum(z * v for z, v in zip(x, w, strict=True)) for x in rows]
+    K = max(1, problem.betas.K)
+    t = sum(sorted((scores[i] for i in problem.competitors), reverse=True)[:K]) / Fraction(K)
+    losses = sum(max(Fraction(0), 1 + t - scores[i]) for i in problem.positives)
+    norm2 = sum(v * v for v in w)
+    primal = norm2 / 2 + Fraction(problem.C) * losses
+    dual = sum(Fraction(float(value)) for value in alpha) - norm2 / 2
+    return float((primal - dual) / max(abs(primal), abs(dual)))
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="long doubles are doubles here")
+@pytest.mark.parametrize("name", ["TopPush", "TopPushK"])
+@pytest.mark.parametrize("scale", [1e3, 1e4, 1e5, 1e6])
+@pytest.mark.parametrize("far", [False, True])
+def test_claimed_gaps_hold_without_rounding(name, scale, far):
+    """Separable samples of a large scale: a loss of one rounding is as much as ``|w|^2``."""
+    X, positive = two_clouds(20, 40, 5, 2.0, seed=1)
+    X *= scale
+    if far:  # one point of both classes
+        X[np.flatnonzero(positive)[0]] = X[np.flatnonzero(~positive)[0]] = 100.0 * scale
+    parameters = {"K": 3} if name == "TopPushK" else {}
+    problem = FORMULATIONS[name].problem(positive, 100.0, "hinge", **parameters)
+    solution = solve(problem, Gram(Kernel("linear"), X), tol=1e-6, random_state=0)
+    certificate = solution.certificate
+    true = gap_in_fractions(problem, X, solution.alpha, solution.beta)
+    assert true <= certificate.gap * (1.0 + 1e-12) + 1e-15
+    assert certificate.gap - true <= 2.0 * certificate.resolution + 1e-15
+    if not far:
+        assert solution.status is Status.CONVERGED
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="long doubles are doubles here")
+@pytest.mark.parametrize("name", ["TopPush", "TopMeanK"])
+def test_the_weights_of_a_model_are_those_of_its_certificate(name):
+    """Dual variables of 1e5 with samples at 1e7: their sums in double precision are off by 1e-4."""
+    X, positive = two_clouds(20, 40, 5, 1.0, seed=1)
+    X[np.flatnonzero(positive)[0]] = X[np.flatnonzero(~positive)[0]] = 1e7
+    parameters = {"tau": 0.9} if name == "TopMeanK" else {}
+    model = getattr(attop, name)(C=1e5, kernel="linear", tol=1e-2, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, positive)
+    scores = (X - X[-1]).astype(np.longdouble) @ model.coef_[0]
+    K = round(0.9 * len(X)) if name == "TopMeanK" else 1
+    competing = scores if name == "TopMeanK" else scores[~positive]
+    t = np.mean(np.sort(competing)[-K:])
+    losses = np.sum(np.maximum(0.0, 1.0 + t - scores[positive]))
+    primal = 0.5 * np.sum(model.coef_**2) + model.C * losses
+    assert float(primal) == pytest.approx(model.objective_, rel=1e-7)
+
+
+@pytest.mark.parametrize("kernel", ["poly", "linear"])
+def test_samples_far_out_do_not_move_the_threshold(kernel):
+    """It gives way by the rounding of scores that are at it: the top negative reaches it."""
+    X, positive = two_clouds(30, 60, 3, 3.0, seed=2)
+    X[np.flatnonzero(positive)[0]] = 1e4
+    model = attop.TopPush(kernel=kernel, degree=4, gamma=0.5, coef0=1.0, C=1.0, tol=1e-3)
+    decisions = model.fit(X, positive).decision_function(X)
+    assert 0.0 <= np.max(decisions[~positive]) <= 1e-6

@@ -490,3 +490,24 @@ def test_pair_moves_take_over_where_large_blocks_creep():
         assert loop.run(5e-5) is Status.CONVERGED
         assert certify(problem, gram, state.alpha, state.beta).certifies(1e-4)
     assert limits.rounds <= 50
+
+
+@pytest.mark.parametrize("name", ["TopPush", "TopPushK", "PatMatNP"])
+def test_a_start_is_better_than_zero_whatever_the_scale(name):
+    """Or else the scores of all rounds would carry the rounding of huge ones."""
+    parameters = {"TopPushK": {"K": 3}, "PatMatNP": {"tau": 0.2, "theta": 1.0}}.get(name, {})
+    X, positive = two_clouds(20, 40, 5, 2.0, seed=1)
+    problem = FORMULATIONS[name].problem(positive, 100.0, "hinge", **parameters)
+    solution = solve(problem, Gram(Kernel("linear"), 1e5 * X), tol=1e-6, random_state=0)
+    assert solution.history.dual[0] > 0.0
+    assert solution.status is Status.CONVERGED
+
+
+def test_a_sample_far_out_does_not_drown_the_others():
+    """Entries of 1e21 next to those of 1: one ridge for all of them would be a thousand."""
+    X, positive = two_clouds(65, 34, 8, 0.5, seed=0)
+    X[7, 2] = -9999.0
+    problem = FORMULATIONS["TopPushK"].problem(positive, 3.0, "quadratic_hinge", K=3)
+    gram = Gram(Kernel("poly", gamma=0.05, degree=4, coef0=1.0), X)
+    solution = solve(problem, gram, tol=1e-4, random_state=0)
+    assert solution.status is Status.CONVERGED

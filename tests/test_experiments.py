@@ -14,7 +14,7 @@ from attop.experiments.methods import build
 from attop.experiments.results import Results
 from attop.experiments.runner import run_experiment
 from attop.experiments.specification import parse_experiment
-from attop.experiments.store import Store
+from attop.experiments.store import Store, StoreError
 from attop.metrics import tpr_at_fpr
 
 TINY = """\
@@ -157,6 +157,43 @@ datasets = ["Ionosphere"]
 method = "TopPush"
 lambda = 1e-2
 """
+
+
+def test_damaged_results_are_named_and_made_again(tmp_path):
+    store = Store(tmp_path)
+    run_experiment(parse_experiment(ONE), store)
+    (path,) = (tmp_path / "results").iterdir()
+    path.write_bytes(path.read_bytes()[:-20])
+    assert Results(store).damaged == [path]
+    assert run_experiment(parse_experiment(ONE), store).damaged == [path]
+    assert Results(store).damaged == []
+    (plan,) = (tmp_path / "experiments").iterdir()
+    plan.write_text("{")
+    with pytest.raises(FileNotFoundError, match=rf"{plan.name} is damaged"):
+        Results(store)
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"name": 3}'])
+@pytest.mark.parametrize("folder", ["results", "experiments"])
+def test_foreign_files_are_named(tmp_path, folder, content):
+    store = Store(tmp_path)
+    run_experiment(parse_experiment(ONE), store)
+    (path,) = (tmp_path / folder).iterdir()
+    path.write_text(content)
+    with pytest.raises(StoreError, match=f"{path.name} was not written by attop run"):
+        Results(store)
+
+
+def test_foreign_files_beside_the_results_are_left_alone_and_named(tmp_path):
+    store = Store(tmp_path)
+    run_experiment(parse_experiment(ONE), store)
+    names = ("notes.txt", "a.tmp", "a.b.c.tmp", "x.json.host.notanumber.tmp")
+    foreign = sorted(tmp_path / "results" / name for name in names)
+    for path in foreign:
+        path.write_text("mine")
+    outcome = run_experiment(parse_experiment(ONE), store)
+    assert outcome.foreign == foreign
+    assert [path.read_text() for path in foreign] == ["mine"] * len(foreign)
 
 
 def test_a_new_metric_is_measured(tmp_path):

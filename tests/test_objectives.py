@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from attop._scores import GivenScores, Scores
 from attop.datasets import load_ionosphere
 from attop.families import QuantileHinge, TopMean
 from attop.formulations import FORMULATIONS
 from attop.kernels.blocks import BLOCK
 from attop.kernels.functions import Gram, Kernel
 from attop.objectives import (
+    certificate_of,
     certify,
     dual_value,
     infeasibility,
@@ -269,3 +271,31 @@ def test_support_adds_up_what_positives_are_and_compete_with():
 def test_the_zero_model_is_worth_what_its_scores_say(family, surrogate):
     problem = Problem.of(np.arange(3), np.arange(3, 10), 2.0, surrogate, family)
     assert zero_value(problem) == pytest.approx(primal_value(problem, 0.0, np.zeros(10)))
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-6, 1e-3])
+def test_given_scores_certify_no_more_than_their_errors_allow(small_case, size):
+    """Whatever the errors within their bounds are: the gap is at least the true one."""
+    problem, gram = small_case
+    alpha, beta, _ = solve_dual(problem, kernel_matrix(gram))
+    alpha, beta = np.maximum(alpha, 0.0), np.maximum(beta, 0.0)
+    true = certify(problem, gram, alpha, beta)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        errors = size * (0.1 + rng.random(gram.n_samples))
+        wrong = true.scores + 7.0 + 0.9 * errors * rng.choice([-1.0, 1.0], gram.n_samples)
+        given = GivenScores(Scores(gram, *support(problem, alpha, beta)), wrong, errors)
+        found = certificate_of(problem, given, alpha, beta)
+        assert found.gap >= true.gap - 1e-12
+        assert found.gap <= true.gap + 100.0 * size
+        assert abs(found.threshold - true.threshold) <= 2.0 * size
+
+
+def test_given_scores_that_are_contradicted_certify_nothing(small_case):
+    problem, gram = small_case
+    alpha, beta, _ = solve_dual(problem, kernel_matrix(gram))
+    scores = certify(problem, gram, alpha, beta).scores
+    wrong = scores + np.where(np.arange(len(scores)) % 2, 1e-3, -1e-3)
+    exact = Scores(gram, *support(problem, alpha, beta))
+    given = GivenScores(exact, wrong, np.full(len(scores), 1e-6))
+    assert certificate_of(problem, given, alpha, beta) is None

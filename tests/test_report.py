@@ -1,13 +1,19 @@
 """The page of results: complete in itself, and alive in a browser."""
 
+import html
 import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
 
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 import pytest
 
 from attop.cli import main
+from attop.experiments.figures import draw_convergence
 from attop.experiments.report import report_page
 from attop.experiments.results import Results
 from attop.experiments.runner import run_experiment
@@ -21,8 +27,8 @@ metrics = ["tpr_at_fpr_0.05", "roc_auc"]
 datasets = ["Ionosphere"]
 
 [[methods]]
-method = "SVM"
-lambda = 1e-2
+method = "sklearn.svm:SVC"
+C = 1.0
 
 [[methods]]
 method = "TopPush"
@@ -88,9 +94,40 @@ def test_page_has_everything_and_every_element_is_closed(text):
     assert page.count("table") == 2 + 2  # a table a metric, the failures, the fits
     assert page.count("svg") == 2 + 1 + 1  # a diagram a metric, ROC, convergence
     assert len(page.ids) == len(set(page.ids))
-    assert "<td>no certificate</td>" in text  # that of the SVM, in words
+    assert "<td>no certificate</td>" in text  # that of the SVC, in words
     for heading in ("Tables", "Critical differences", "ROC near the top", "Convergence"):
         assert f"<h2>{heading}</h2>" in text
+
+
+def test_every_method_with_a_history_is_in_the_convergence_section(store, text):
+    part = text[text.index('id="convergence"') : text.index('id="failures"')]
+    with_history = {r["label"] for r in Results(store).best() if r.get("history") is not None}
+    assert len(with_history) == 2
+    for label in with_history:
+        assert html.escape(label, quote=False) in part
+
+
+def test_more_than_four_methods_are_all_drawn(store):
+    """A panel for each, in rows of two."""
+    (record, *_) = (r for r in Results(store).best() if r.get("history") is not None)
+    figure = draw_convergence([{**record, "label": f"m{i}"} for i in range(7)], "Ionosphere")
+    assert [ax.get_title() for ax in figure.axes] == [f"m{i}" for i in range(7)]
+    plt.close(figure)
+
+
+def test_data_sets_and_seeds_are_counted_apart(text):
+    assert "1 data set x 3 seeds, 15 fits" in text
+    assert "1 data set x 3 seeds, Friedman test" in text
+    assert "3 data sets" not in text
+
+
+def test_colours_follow_the_theme_of_the_reader(text):
+    assert "color-scheme: light dark" in text
+    assert "@media (prefers-color-scheme: dark)" in text
+    drawings = re.findall(r'<g id="\w+-figure_1">(.*?)</g>', text, re.DOTALL)
+    assert drawings
+    for drawing in drawings:  # the first thing drawn is the background, which lets the page through
+        assert "fill: #ffffff; opacity: 0" in drawing or "fill: none" in drawing
 
 
 def test_page_refers_to_nothing_outside(text):
@@ -172,6 +209,10 @@ def test_commands_write_tables_diagrams_and_the_page(folder, tmp_path, capsys):
     page = tmp_path / "deep" / "page.html"
     assert run("report", "--store", folder, "--output", str(page)) == 0
     assert page.read_text().startswith("<!DOCTYPE html>")
+    for command in ("table", "report"):
+        assert run(command, "--store", folder, "--output", str(page)) == 2
+        assert "--force" in capsys.readouterr().err
+        assert run(command, "--store", folder, "--output", str(page), "--force") == 0
 
 
 @pytest.mark.parametrize(

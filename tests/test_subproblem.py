@@ -21,9 +21,12 @@ every_case = pytest.mark.parametrize(("name", "surrogate"), CASES)
 
 
 def state_of(name, surrogate, kernel, seed=0):
-    """A state at a start with few variables, and its kernel matrix."""
+    """A state at a start with few variables, and its kernel matrix; odd ones have weights."""
     X, positive = two_clouds(15, 30, 4, seed=100 + seed)
-    problem = FORMULATIONS[name].problem(positive, 2.0, surrogate, **PARAMETERS[name])
+    weights = np.random.default_rng(seed).uniform(0.2, 5.0, 45) if seed % 2 else None
+    problem = FORMULATIONS[name].problem(
+        positive, 2.0, surrogate, sample_weight=weights, **PARAMETERS[name]
+    )
     gram = Gram(kernel, X)
     state = State(problem, open_columns(gram))
     state.set(*start.small(problem, 0))
@@ -70,9 +73,13 @@ def test_the_interior_point_method_alone_solves_blocks_of_low_rank(name, surroga
 def whole_block(state, gram):
     """All variables of a state without a group as a block."""
     value, kernel = state.value.copy(), gram.block(state.rows, state.rows)
+    kernel[np.diag_indices_from(kernel)] += np.where(
+        state.is_alpha, state.problem.quadratic_alpha, 0.0
+    )
     block = Block(
         kernel=kernel,
         diagonal=np.diag(kernel).copy(),
+        weight=np.ones(len(value)),
         value=value,
         rate=state.rates(),
         rise=np.where(state.is_alpha, state.problem.alpha_max - value, value),
@@ -81,7 +88,7 @@ def whole_block(state, gram):
         group_column=np.zeros(len(value)),
         gain=np.zeros(len(value)),
     )
-    return block, Group(cap=np.inf, size=0, square=0.0, score=0.0, floor=0.0)
+    return block, Group(cap=np.inf, members=0, size=0.0, square=0.0, score=0.0, floor=0.0)
 
 
 @pytest.mark.parametrize("kernel", [Kernel("rbf", gamma=0.01), Kernel("rbf", gamma=2.0)], ids=str)

@@ -124,6 +124,8 @@ def test_latex_escapes_names_and_has_a_cell_for_each_column():
     assert len(body) == 1 + len(METHODS)
     assert all(len(re.findall(r"(?<!\\)&", line)) == len(DATASETS) for line in body)
     assert latex.count(r"\textbf") == latex.count(r"\underline") == len(DATASETS)
+    assert latex.count(r"\cellcolor[RGB]{127,202,127}\textbf") == len(DATASETS)  # green
+    assert latex.count(r"\cellcolor[RGB]{202,127,127}\underline") == len(DATASETS)  # red
     assert r"[\%]" in latex
     unescaped = re.sub(r"\\[{}]", "", latex)
     assert unescaped.count("{") == unescaped.count("}")

@@ -1,5 +1,8 @@
 """Classification at the top: binary classifiers for the samples with the highest scores."""
 
+from importlib import import_module
+from typing import Any
+
 from attop.classifiers import (
     SVM,
     AtTopClassifier,
@@ -11,6 +14,7 @@ from attop.classifiers import (
     TopPushK,
 )
 from attop.grill import Grill, GrillNP
+from attop.persistence import load, model_card, save, to_onnx
 
 __version__ = "0.1.0"
 
@@ -26,4 +30,30 @@ __all__ = [
     "TopPush",
     "TopPushK",
     "__version__",
+    "load",
+    "model_card",
+    "save",
+    "to_onnx",
 ]
+
+#: The modules for users, which are imported when they are first asked for.
+_MODULES = (
+    "calibration",
+    "datasets",
+    "experiments",
+    "kernels",
+    "metrics",
+    "model_selection",
+    "plotting",
+    "statistics",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES])

@@ -28,6 +28,7 @@ class KernelParametersMixin:
         Returns
         -------
         self
+            The estimator.
         """
         inner = {name: value for name, value in params.items() if name.startswith(_PREFIX)}
         outer = {name: value for name, value in params.items() if name not in inner}

@@ -19,7 +19,18 @@ class TopScoreMixin:
     pos_label_: Any
 
     def top_score(self, X: Any) -> NDArray[np.float64]:
-        """Score less threshold, larger for the positive class."""
+        """Score less threshold, larger for the positive class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Distances from the threshold.
+        """
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -35,6 +46,7 @@ class TopScoreMixin:
         Returns
         -------
         ndarray of shape (n_samples,)
+            Decision values, whose sign is the side of the threshold.
         """
         score = self.top_score(X)
         return score if self._positive_is_last() else -score
@@ -50,6 +62,7 @@ class TopScoreMixin:
         Returns
         -------
         ndarray of shape (n_samples,)
+            Labels, of `classes_`.
         """
         return self._labels(self.top_score(X) >= 0.0)
 

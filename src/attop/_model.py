@@ -8,11 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attop._scores import linear_weights, rounding_of_scores
+from attop._extended import model_weights
+from attop._scores import rounding_of_scores
 from attop._verdict import final_status
 from attop._weights import weighted
 from attop.kernels.functions import Gram
-from attop.objectives import Certificate, relative_gap, support, threshold, zero_value
+from attop.objectives import (
+    Certificate,
+    relative_gap,
+    signed_coefficients,
+    support,
+    threshold,
+    zero_value,
+)
 from attop.problem import Problem
 from attop.solvers.solution import Outcome, QuantileSolution, Solution, Status
 
@@ -20,6 +28,8 @@ from attop.solvers.solution import Outcome, QuantileSolution, Solution, Status
 _ROUNDING = 2.0**-46
 #: And a score of explicit weights by so much, relative to its largest possible value.
 _ROUNDING_OF_WEIGHTS = 2.0**-43
+#: Scores are at the threshold that differ from it by so much, relative to it.
+_AT_THRESHOLD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -52,12 +62,20 @@ class DualModel:
         """
         return self.solution.certificate.threshold - self.rounding
 
+    def _weights(self, gram: Gram, problem: Problem) -> NDArray[np.float64]:
+        """``w`` itself, of the linear kernel."""
+        if len(self.support) == 0:
+            return np.zeros(gram.X.shape[1])
+        alpha, beta = self.solution.alpha, self.solution.beta
+        longer = alpha.astype(np.longdouble), beta.astype(np.longdouble)
+        return model_weights(gram, signed_coefficients(problem, *longer, gram.n_samples))
+
     def attributes(self, gram: Gram, problem: Problem) -> dict[str, Any]:
         """The fitted attributes, by name."""
         certificate, kernel = self.solution.certificate, gram.kernel
         weights = {}
         if kernel.explicit:
-            weights["coef_"] = linear_weights(gram.X, self.support, self.coefficients)[np.newaxis]
+            weights["coef_"] = self._weights(gram, problem)[np.newaxis]
         return {
             "alpha_": weighted(self.solution.alpha, problem.positive_weights),
             "beta_": weighted(self.solution.beta, problem.competitor_weights),
@@ -119,9 +137,17 @@ def dual_model(problem: Problem, gram: Gram, solution: Solution, tol: float) -> 
         rows, coefficients = np.empty(0, dtype=np.intp), np.empty(0)
     else:
         rows, coefficients = support(problem, solution.alpha, solution.beta)
-    rounding = rounding_of_scores(gram, rows, coefficients)
+    rounding = rounding_of_scores(gram, rows, coefficients, _at_threshold(solution.certificate))
+    rounding += solution.certificate.threshold_off
     status = final_status(gram, solution, rows, tol)
     return DualModel(solution, status, rows, coefficients, rounding)
+
+
+def _at_threshold(certificate: Certificate) -> NDArray[np.intp]:
+    """The rows whose scores are the threshold, but for rounding: margins are of the size of 1."""
+    t = certificate.threshold
+    near = np.abs(certificate.scores - t) <= _AT_THRESHOLD * max(1.0, abs(t))
+    return certificate.rows[near]
 
 
 def _certificate_of_zero(problem: Problem, certificate: Certificate) -> Certificate:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches, gen_even_slices
 
 from attop._threads import map_in_threads
-from attop.kernels.blocks import BLOCK, as_float64
+from attop.kernels.blocks import BLOCK, as_float64, rows_at_once
 from attop.kernels.gaussian import (
     PRODUCT_ROUNDING,
     distance_rounding,
@@ -49,24 +49,25 @@ def kernel_expansion(
 
 
 def rounding_of_scores(
-    gram: Gram, support: NDArray[np.intp], coefficients: NDArray[np.float64]
+    gram: Gram,
+    support: NDArray[np.intp],
+    coefficients: NDArray[np.float64],
+    rows: NDArray[np.intp],
 ) -> float:
-    """How far two float64 sums of one training score may differ, by blocks and order of terms."""
-    if len(support) == 0:
+    """How far two float64 sums of the score of one of `rows` may differ, by blocks and order."""
+    if len(support) == 0 or len(rows) == 0:
         return 0.0
     X, kernel = gram.X, gram.kernel
     if kernel.explicit:
-        w = linear_weights(X, support, coefficients)
-        largest = np.maximum(_dense(X.max(axis=0)), -_dense(X.min(axis=0)))
-        terms = float(np.abs(w) @ largest.astype(np.float64))
-        return distance_rounding(X.shape[1], np.float64) * terms
-    largest = float(np.max(np.abs(gram.diagonal(support))))
-    entry = 2.0**-43 * largest + kernel.rounding(X, support).absolute
-    return entry * float(np.sum(np.abs(coefficients)))
-
-
-def _dense(vector) -> NDArray[np.floating]:
-    return vector.toarray().ravel() if sp.issparse(vector) else vector
+        w = np.abs(linear_weights(X, support, coefficients))
+        parts = (np.abs(as_float64(X[rows[part]])) @ w for part in gen_batches(len(rows), BLOCK))
+        largest = max(float(np.max(terms)) for terms in parts)
+        return distance_rounding(X.shape[1], np.float64) * largest
+    absolute = np.abs(coefficients)
+    total = float(absolute @ np.sqrt(np.abs(gram.diagonal(support))))
+    size = float(np.max(np.abs(gram.diagonal(rows)))) ** 0.5
+    entries = kernel.rounding(X, support).absolute * float(np.sum(absolute))
+    return 2.0**-43 * size * total + entries
 
 
 def linear_weights(
@@ -80,7 +81,7 @@ def linear_weights(
     if len(support) == 0:
         return w
     middle = middle_of(X, support)
-    for part in gen_batches(len(support), BLOCK):
+    for part in gen_batches(len(support), rows_at_once(X)):
         samples = as_float64(X[support[part]])
         w += (samples if middle is None else samples - middle).T @ coefficients[part]
     return w
@@ -91,14 +92,18 @@ class Scores:
 
     #: What was taken from every score.
     constant = 0.0
+    #: What thresholds add to the rounding of the scores that they are made of, relative to these:
+    #: a mean of up to half a million of them, added in pairs, has 32 roundings in a row at most.
+    of_thresholds = 2.0**-48
 
     def __init__(
         self, gram: Gram, support: NDArray[np.intp], coefficients: NDArray[np.float64]
     ) -> None:
         self.gram, self.support, self.coefficients = gram, support, coefficients
-        self.values = np.zeros(gram.n_samples)
+        self.values: NDArray[Any] = np.zeros(gram.n_samples)
         self.computed = np.zeros(gram.n_samples, dtype=bool)
         self._against_support: Callable[..., NDArray[np.float64]] | None = None
+        self._weights: NDArray[np.float64] | None = None
 
     def compute(self, rows: NDArray[np.intp]) -> None:
         """Compute the scores of `rows` that are not known yet."""
@@ -138,19 +143,28 @@ class Scores:
     def _compute_linear(self, rows: NDArray[np.intp]) -> None:
         """The same through the weight vector, which needs no kernel entries."""
         X, w = self.gram.X, self.weights()
-        for i in range(0, len(rows), BLOCK):
-            some = rows[i : i + BLOCK]
+        for part in gen_batches(len(rows), rows_at_once(X)):
+            some = rows[part]
             self.values[some] = as_float64(X[some]) @ w
 
     def weights(self) -> NDArray[np.float64]:
-        """``w`` itself, of the linear kernel."""
-        return linear_weights(self.gram.X, self.support, self.coefficients)
+        """``w`` itself, of the linear kernel; computed once."""
+        if self._weights is None:
+            self._weights = linear_weights(self.gram.X, self.support, self.coefficients)
+        return self._weights
 
     def w_norm2(self) -> float:
         """``|w|^2 = sum a_v s_v``."""
         if self.gram.kernel.explicit:  # where no large numbers cancel
             return float(np.sum(self.weights() ** 2))
         return float(np.dot(self.coefficients, self.values[self.support]))
+
+    def origin(self) -> float:
+        """The score of the sample that the norm of ``w`` is taken from: the centre, or none."""
+        if not self.gram.kernel.explicit or len(self.support) == 0:
+            return 0.0
+        middle = middle_of(self.gram.X, self.support)
+        return 0.0 if middle is None else float(middle @ self.weights())
 
     def rounding(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """How far the float64 scores of `rows` may be off themselves, up to a common constant.
@@ -161,7 +175,7 @@ class Scores:
         if len(self.support) == 0:
             return np.zeros(len(rows))
         if kernel.explicit:
-            w, off = self.weights(), self._rounding_of_weights()
+            w, off = self.weights(), self.rounding_of_weights()
             return norms_from(middle_of(X, self.support), X, rows) * off + (
                 distance_rounding(X.shape[1], np.float64) * float(np.linalg.norm(w))
             ) * norms_from(None, X, rows)
@@ -176,10 +190,10 @@ class Scores:
     def rounding_of_norm(self) -> float:
         """How far ``|w|^2`` may be off."""
         if self.gram.kernel.explicit and len(self.support):
-            return 2.0 * float(np.linalg.norm(self.weights())) * self._rounding_of_weights()
+            return 2.0 * float(np.linalg.norm(self.weights())) * self.rounding_of_weights()
         return float(np.abs(self.coefficients) @ self.rounding(self.support))
 
-    def _rounding_of_weights(self) -> float:
+    def rounding_of_weights(self) -> float:
         """How far ``w`` may be off, in its norm."""
         if len(self.support) == 0:
             return 0.0
@@ -199,3 +213,43 @@ class Scores:
         error = error[self.computed]
         least = np.max(difference - error, initial=-np.inf)
         return float(least), float(np.min(difference + error, initial=np.inf))
+
+
+class GivenScores(Scores):
+    """Scores of all rows that somebody else has computed, with proved bounds on their errors.
+
+    Parameters
+    ----------
+    exact : Scores
+        What they are about; some of its scores are computed, to find the constant that the given
+        ones lack.
+    values, errors : ndarray of shape (n_samples,)
+        Scores up to a constant common to all, and how far each may be off.
+    """
+
+    #: Rows that tell the constant.
+    _TRIED = 64
+
+    def __init__(
+        self, exact: Scores, values: NDArray[np.float64], errors: NDArray[np.float64]
+    ) -> None:
+        super().__init__(exact.gram, exact.support, exact.coefficients)
+        exact.compute(exact.support[:: max(1, len(exact.support) // self._TRIED)])
+        low, high = exact.interval(values, errors)
+        #: Whether the scores computed agree with the given ones.
+        self.consistent = low <= high
+        self.values = values + 0.5 * (low + high)
+        self.errors = errors + 0.5 * (high - low)
+        self.computed[:] = True
+
+    def w_norm2(self) -> float:
+        """``|w|^2 = sum a_v s_v``."""
+        return float(np.dot(self.coefficients, self.values[self.support]))
+
+    def rounding(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """How far the scores of `rows` may be off."""
+        return self.errors[rows]
+
+    def rounding_of_norm(self) -> float:
+        """How far ``|w|^2`` may be off."""
+        return float(np.abs(self.coefficients) @ self.errors[self.support])

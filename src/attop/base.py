@@ -8,32 +8,38 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from attop import _validation as checks
 from attop import pipeline
+from attop._attributes import FittedAttributes
+from attop._docstrings import Documented
 from attop._kernel_parameters import KernelParametersMixin
 from attop._labels import TopScoreMixin
 from attop._replica import all_or_nothing
+from attop._scikit_learn import BaseEstimator, ClassifierMixin
 from attop._scores import kernel_expansion
 from attop.approximation import FEATURE_ROWS
 from attop.formulations import Formulation
 from attop.kernels.functions import as_float64, kernel_class
+from attop.surrogates import Surrogate
 
 
 # A dataclass only for its __init__: the common parameters are written once, and each
 # subclass adds its own in front.  Equality and repr are scikit-learn's.
 @dataclass(eq=False, repr=False)
-class AtTopClassifier(TopScoreMixin, KernelParametersMixin, ClassifierMixin, BaseEstimator):
+class AtTopClassifier(
+    Documented,
+    FittedAttributes,
+    TopScoreMixin,
+    KernelParametersMixin,
+    ClassifierMixin,
+    BaseEstimator,
+):
     """Base of the classifiers at the top; use one of its subclasses.
 
-    Finds the ``w`` that minimises ::
-
-        |w|^2 / 2  +  C sum over positives l(t - s_i),      s = <w, phi(x)>
-
-    where the threshold ``t`` is a function of the scores, given by the formulation.
+    They share parameters, attributes and methods, and differ in the threshold.
 
     Parameters
     ----------
@@ -41,7 +47,7 @@ class AtTopClassifier(TopScoreMixin, KernelParametersMixin, ClassifierMixin, Bas
         Weight of the loss, positive; ``C = 1 / (lambda n_positives)`` in terms of a
         regularisation ``lambda``, and ``np.inf`` for a hard margin.  Where samples have weights,
         their number is that of the copies.
-    surrogate : {"hinge", "quadratic_hinge"}, default="hinge"
+    surrogate : {"hinge", "quadratic_hinge"} or Surrogate, default="hinge"
         Surrogate ``l`` of the 0/1 loss.
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"}, callable or \
 Kernel, default="rbf"
@@ -130,13 +136,28 @@ Kernel, default="rbf"
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, where X has string column names.
+
+    See Also
+    --------
+    attop.model_selection.AtTopCV : Choice of parameters and formulation by cross-validation.
+    attop.calibration.NeymanPearsonThreshold : Threshold with a guaranteed false positive rate.
+    attop.save : Save a fitted model.
+
+    Notes
+    -----
+    `fit` finds the ``w`` that minimises ::
+
+        |w|^2 / 2  +  C sum over positives l(t - s_i),      s = <w, phi(x)>
+
+    where the threshold ``t`` is a function of the scores, given by the formulation.  The problem is
+    convex, and ``dual_gap_`` certifies how far from its optimum the model can be.
     """
 
     formulation: ClassVar[Formulation]
 
     _: KW_ONLY
     C: float = 1.0
-    surrogate: str = "hinge"
+    surrogate: str | Surrogate = "hinge"
     kernel: str | Callable[..., Any] = "rbf"
     gamma: str | float = "scale"
     degree: float = 3
@@ -174,6 +195,7 @@ Kernel, default="rbf"
         Returns
         -------
         self
+            The fitted classifier.
         """
         pipeline.fit(self, X, y, sample_weight)
         return self
@@ -192,6 +214,7 @@ Kernel, default="rbf"
         Returns
         -------
         ndarray of shape (n_samples,)
+            Distances from the threshold, 0 or more where the positive class is predicted.
         """
         check_is_fitted(self)
         X = checks.check_samples(self, X, reset=False)

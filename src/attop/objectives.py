@@ -9,14 +9,16 @@ Dual variables are those of one copy of each sample (`attop.problem`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attop._extended import ExtendedScores, is_affordable
-from attop._scores import Scores
+from attop._gap_rounding import rounding_of_gap
+from attop._known import Known
+from attop._scores import GivenScores, Scores
+from attop._screening import Hint, screen
 from attop._weights import of_rows, weighted, weighted_sum
 from attop.families.base import Cap
 from attop.kernels.functions import Gram
@@ -24,10 +26,8 @@ from attop.problem import Problem
 
 #: Relative violation of a constraint that passes for rounding.
 _FEASIBLE = 1e-8
-
-#: What a solver knows of the scores of all rows: approximations, up to a constant common to all,
-#: and a bound on the error of each.  It may compute exact ones to find out.
-Hint = Callable[[Scores], tuple[NDArray[np.float64], NDArray[np.float64]]]
+#: Products of so many numbers take seconds: 11,000 support vectors of 784 features.
+_COSTLY = 1e11
 
 
 class Certificate(NamedTuple):
@@ -52,6 +52,8 @@ class Certificate(NamedTuple):
         Rows whose scores were computed: all of them, unless hints allowed fewer.
     scores : ndarray of float64
         Scores of `rows`.
+    threshold_off : float
+        How far the scores at the threshold may be off, where they come from a solver.
     """
 
     primal: float
@@ -63,6 +65,7 @@ class Certificate(NamedTuple):
     infeasibility: float
     rows: NDArray[np.intp]
     scores: NDArray[np.float64]
+    threshold_off: float = 0.0
 
     def certifies(self, tol: float) -> bool:
         """Whether the dual point is feasible up to rounding and its gap at most `tol`.
@@ -230,7 +233,9 @@ def certify(
         machine has it and the problem is not too large for it.
     hint : callable, optional
         Gives approximate scores with bounds on their errors, once it has the `Scores` of the
-        certificate.  Rows that by them cannot matter are left out.
+        certificate.  Rows that by them cannot matter are left out; and where exact scores of
+        the support would take long, the approximate ones may do, with what they may be off by
+        as a part of the gap.
 
     Returns
     -------
@@ -238,7 +243,11 @@ def certify(
     """
     alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
     exact = Scores(gram, *support(problem, alpha, beta))
-    if hint is None or not _screen(problem, exact, hint):
+    if hint is not None and tol is not None and _is_costly(exact):
+        found = certificate_of(problem, GivenScores(exact, *hint(exact)), alpha, beta)
+        if found is not None and found.certifies(tol):
+            return found
+    if hint is None or not screen(problem, exact, hint):
         exact.compute(np.arange(gram.n_samples))
     certificate = _certificate(problem, exact, alpha, beta)
     if tol is None or certificate.certifies(tol) or certificate.resolution <= 0.5 * tol:
@@ -246,6 +255,25 @@ def certify(
     if not is_affordable(gram, len(certificate.rows), len(exact.support)):
         return certificate
     return _extended_certificate(problem, gram, alpha, beta, certificate)
+
+
+def _is_costly(exact: Scores) -> bool:
+    """Whether the scores of the support alone take seconds in double precision."""
+    return len(exact.support) ** 2 * exact.gram.X.shape[1] > _COSTLY
+
+
+def certificate_of(
+    problem: Problem, given: GivenScores, alpha: NDArray[np.float64], beta: NDArray[np.float64]
+) -> Certificate | None:
+    """The certificate from given scores: what they may be off by is part of its gap.
+
+    None where exact scores contradict the given ones.
+    """
+    if not given.consistent:
+        return None
+    found = _certificate(problem, given, alpha, beta)
+    near = np.abs(given.values - found.threshold) <= given.errors
+    return found._replace(threshold_off=float(np.max(given.errors, where=near, initial=0.0)))
 
 
 def _certificate(
@@ -258,7 +286,7 @@ def _certificate(
     primal = _feasible_primal(problem, w_norm2, known, t)
     del known  # as long as the samples, which may be many
     dual = dual_value(problem, w_norm2, alpha, beta)
-    rounding = _rounding(problem, exact, alpha, beta, t, primal)
+    rounding = rounding_of_gap(problem, exact, alpha, beta, t, primal)
     rows = np.flatnonzero(exact.computed)
     return Certificate(
         primal=primal,
@@ -283,168 +311,15 @@ def _extended_certificate(
     """The certificate in extended precision, from the rows that matter in the `double` one."""
     longer = alpha.astype(np.longdouble), beta.astype(np.longdouble)
     coefficients = signed_coefficients(problem, *longer, gram.n_samples)
-    exact = ExtendedScores(gram, coefficients, double.rows, double.threshold)
+    # Only weights, and rows of both sides, make coefficients that are no doubles.
+    both = np.isin(problem.positives[alpha != 0.0], problem.competitors[beta != 0.0])
+    rounded = bool(both.any() or np.any(problem.weights != 1.0))
+    exact = ExtendedScores(gram, coefficients, double.rows, double.threshold, rounded)
     found = _certificate(problem, exact, *longer)
     return found._replace(
-        threshold=found.threshold + double.threshold, scores=found.scores + double.threshold
+        threshold=found.threshold + double.threshold,
+        scores=(found.scores + double.threshold).astype(np.float64),
     )
-
-
-def _screen(problem: Problem, exact: Scores, hint: Hint) -> bool:
-    """Compute the scores that can matter by the hint; False where it cannot be used.
-
-    Thresholds are monotone in each score: those of the least scores that the error allows
-    are not above the true ones.
-    """
-    family, weights = problem.family, problem.competitor_weights
-    if not (family.monotone or family.free_threshold):
-        return False
-    if np.isinf(problem.C) and not _proportional(problem):
-        return False  # the multiples of w that are looked at have thresholds of their own
-    scores, error = hint(exact)
-    exact.compute_support()
-    low, high = exact.interval(scores, error)
-    if not low <= high:
-        return False
-    if family.free_threshold:
-        return _screen_by_loss(problem, exact, scores, error)
-    least, most = scores + (low - error), scores + (high + error)
-    competing, positives = least[problem.competitors], least[problem.positives]
-    t = family.threshold(problem, competing, weights, positives)
-    lowest = family.level(problem, competing, weights, t)
-    exact.compute(problem.competitors[most[problem.competitors] >= lowest])
-    if np.isinf(problem.C):
-        highest = float(np.min(most[problem.positives]))
-    else:
-        highest = Known.of(problem, exact).threshold(problem) + 1.0
-    exact.compute(problem.positives[least[problem.positives] <= highest])
-    low, high = exact.interval(scores, error)
-    return low <= high  # or else the bounds are wrong, and nothing may rest on them
-
-
-def _screen_by_loss(
-    problem: Problem, exact: Scores, scores: NDArray[np.float64], error: NDArray[np.float64]
-) -> bool:
-    """The same where the threshold is that of the least primal value.
-
-    That is a convex function of the threshold.  Near the one of the approximate scores the samples
-    left out add nothing to it: if it has a minimum there without them, it has it with them, too.
-    """
-    low, high = exact.interval(scores, error)
-    near = threshold(problem, scores) + 0.5 * (low + high)
-    slack = 0.5 * (high - low) + float(np.max(error[exact.support], initial=0.0))
-    competing = scores[problem.competitors] + (high + error[problem.competitors])
-    positive = scores[problem.positives] + (low - error[problem.positives])
-    lowest = problem.family.level(problem, competing, problem.competitor_weights, near - slack)
-    exact.compute(problem.competitors[competing >= lowest])
-    exact.compute(problem.positives[positive <= near + slack + 1.0])
-    low, high = exact.interval(scores, error)
-    return low <= high and abs(Known.of(problem, exact).threshold(problem) - near) <= slack
-
-
-def _proportional(problem: Problem) -> bool:
-    """Whether the threshold is that many times as large for a multiple of ``w``."""
-    return problem.betas.linear == 0.0
-
-
-def _rounding(
-    problem: Problem,
-    exact: Scores,
-    alpha: NDArray[np.floating],
-    beta: NDArray[np.floating],
-    threshold: float,
-    primal: float,
-) -> float:
-    """What the difference of primal and dual value may be off by the rounding of float64.
-
-    The scores of samples far out, or of kernels with large entries, cancel.
-    """
-    computed = problem.positives[exact.computed[problem.positives]]
-    scores, off = exact.values[computed], exact.rounding(computed)
-    of_competitors = 0.0
-    if problem.family.free_threshold and np.isfinite(problem.C):
-        # Any threshold would do, but the competitors have losses.
-        of_competitors = _rounding_of_competitors(problem, exact, threshold)
-    else:
-        off += _rounding_of_threshold(problem, exact, beta)
-    if np.isinf(problem.C):
-        lowest = int(np.argmin(scores))
-        share = off[lowest] / abs(float(scores[lowest]) - threshold or 1.0)
-        losses = 2.0 * primal * float(share) if np.isfinite(primal) else 0.0
-    else:
-        loss = problem.surrogate.value
-        more = loss(threshold - scores + off) - loss(threshold - scores)
-        weights = of_rows(problem.positive_weights, exact.computed[problem.positives])
-        losses = problem.C * weighted_sum(more, weights)
-    # Sums that are not quite equal are worth as much as the scores are.
-    largest = float(np.max(np.abs(exact.values[exact.support] + exact.constant), initial=0.0))
-    sum_alpha = np.sum(weighted(alpha, problem.positive_weights))
-    sum_beta = np.sum(weighted(beta, problem.competitor_weights))
-    lacking = float(abs(sum_alpha - sum_beta)) * (largest + 1.0)
-    return exact.rounding_of_norm() + losses + of_competitors + lacking
-
-
-def _rounding_of_competitors(problem: Problem, exact: Scores, threshold: float) -> float:
-    """How far the losses of the competitors themselves may be off."""
-    known = exact.computed[problem.competitors]
-    weights, rows = of_rows(problem.competitor_weights, known), problem.competitors[known]
-    scores, value = exact.values[rows], problem.family.value
-    high = value(problem, scores + exact.rounding(rows), weights, threshold)
-    return high - value(problem, scores, weights, threshold)
-
-
-def _rounding_of_threshold(problem: Problem, exact: Scores, beta: NDArray[np.floating]) -> float:
-    """How far the threshold may be off: as far as the scores that it is made of, or may be."""
-    rows = problem.competitors[exact.computed[problem.competitors]]
-    top = problem.competitors[np.flatnonzero(beta)]
-    if len(rows) == 0 or len(top) == 0:
-        return 0.0
-    off = exact.rounding(rows)
-    level = float(np.min(exact.values[top] - exact.rounding(top)))
-    return float(np.max(off, where=exact.values[rows] + off >= level, initial=0.0))
-
-
-class Known(NamedTuple):
-    """Scores and weights of competitors and positives: of all, or of those that were computed."""
-
-    competitors: NDArray[np.float64]
-    competitor_weights: NDArray[np.float64]
-    positives: NDArray[np.float64]
-    positive_weights: NDArray[np.float64]
-
-    @classmethod
-    def all_of(cls, problem: Problem, scores: NDArray[np.float64]) -> Known:
-        """Those of all samples."""
-        return cls(
-            scores[problem.competitors],
-            problem.competitor_weights,
-            scores[problem.positives],
-            problem.positive_weights,
-        )
-
-    @classmethod
-    def of(cls, problem: Problem, exact: Scores) -> Known:
-        """Those that were computed."""
-        if exact.computed.all():
-            return cls.all_of(problem, exact.values)
-        competing = exact.computed[problem.competitors]
-        positive = exact.computed[problem.positives]
-        return cls(
-            exact.values[problem.competitors[competing]],
-            of_rows(problem.competitor_weights, competing),
-            exact.values[problem.positives[positive]],
-            of_rows(problem.positive_weights, positive),
-        )
-
-    def threshold(self, problem: Problem) -> float:
-        """The threshold of the formulation at these scores."""
-        return problem.family.threshold(
-            problem,
-            self.competitors,
-            self.competitor_weights,
-            self.positives,
-            positive_weights=self.positive_weights,
-        )
 
 
 def _loss(problem: Problem, known: Known, threshold: float) -> float:

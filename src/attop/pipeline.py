@@ -189,12 +189,14 @@ def _class_weighted(estimator: AtTopClassifier, data: TrainingSet) -> NDArray[np
     class_weight = getattr(estimator, "class_weight", None)
     if class_weight is None:
         return data.sample_weight
-    y = data.labels
-    by_class = compute_class_weight(
-        class_weight, classes=data.seen["classes_"], y=y, sample_weight=data.sample_weight
-    )
-    weights = by_class[np.searchsorted(data.seen["classes_"], y)]
-    return weights if data.sample_weight is None else weights * data.sample_weight
+    classes, y = data.seen["classes_"], data.labels
+    number = np.searchsorted(classes, y)
+    copies = np.ones(len(y)) if data.sample_weight is None else data.sample_weight
+    if isinstance(class_weight, str):  # "balanced", of the copies; scikit-learn's counts samples
+        by_class = np.sum(copies) / (2.0 * np.bincount(number, weights=copies))
+    else:
+        by_class = compute_class_weight(class_weight, classes=classes, y=y)
+    return copies * by_class[number]
 
 
 def solve(

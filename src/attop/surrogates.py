@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,6 +88,12 @@ def refuse_unless_quadratic(surrogate: Surrogate, solver: str) -> None:
         )
 
 
+def as_floating(x: ArrayLike) -> NDArray[Any]:
+    """Numbers as doubles, or as the long doubles that they are."""
+    x = np.asarray(x)
+    return x if x.dtype == np.longdouble else x.astype(np.float64, copy=False)
+
+
 @dataclass(frozen=True)
 class Hinge(Surrogate):
     """Hinge, ``l(x) = max(0, 1 + x)``, with ``l*(y) = -y`` on [0, 1]."""
@@ -98,8 +104,8 @@ class Hinge(Surrogate):
     quantile: ClassVar[str | None] = "cap"
 
     def value(self, x: ArrayLike) -> NDArray[np.float64]:
-        """``max(0, 1 + x)``."""
-        return np.maximum(0.0, 1.0 + np.asarray(x, dtype=np.float64))
+        """``max(0, 1 + x)``, of long doubles in their precision."""
+        return np.maximum(0.0, 1.0 + as_floating(x))
 
     def slope(self, x: ArrayLike) -> NDArray[np.float64]:
         """1 from -1 on, 0 before."""
@@ -128,8 +134,8 @@ class QuadraticHinge(Surrogate):
     quantile: ClassVar[str | None] = "norm"
 
     def value(self, x: ArrayLike) -> NDArray[np.float64]:
-        """``max(0, 1 + x)^2``."""
-        return np.maximum(0.0, 1.0 + np.asarray(x, dtype=np.float64)) ** 2
+        """``max(0, 1 + x)^2``, of long doubles in their precision."""
+        return np.maximum(0.0, 1.0 + as_floating(x)) ** 2
 
     def slope(self, x: ArrayLike) -> NDArray[np.float64]:
         """``2 max(0, 1 + x)``."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attop._weights import are_unit, unit_weights, weighted_sum
-from attop.surrogates import Surrogate, as_surrogate
+from attop.surrogates import Surrogate, as_floating, as_surrogate
 
 #: So many terms of a sum are held at once.
 _PIECE = 2**16
@@ -45,7 +45,7 @@ def top_mean(
     -------
     float
     """
-    scores = np.asarray(scores, dtype=np.float64)
+    scores = as_floating(scores)
     if weights is not None and not are_unit(weights):
         which, copies = top_copies(scores, K, weights)
         return float(np.dot(copies, scores[which]) / np.sum(copies))

@@ -20,7 +20,9 @@ SIZES = (
     (2049, 4095, 0.012),
     (4096, 6000, 0.015),
 )
-FORMULATIONS = ("TopPush", "TopPushK", "TauFPL", "TopMeanK", "PatMat", "PatMatNP")
+FORMULATIONS = ("TopPush", "TopPushK", "TauFPL", "TopMeanK", "PatMat", "PatMatNP", "SVM")
+#: The share of moderate problems whose samples have weights, which count copies.
+WEIGHTED = 0.15
 #: The dual of these has no more rows than so for a referee of long doubles, or a full matrix.
 MODERATE = 300
 
@@ -40,6 +42,18 @@ class Case:
     task: Task = field(repr=False)
     #: Whether the kernel matrix has no negative eigenvalues beyond its rounding.
     definite: bool = True
+    #: Copies of each sample; None where there is one of each.
+    weights: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def copies(self) -> np.ndarray:
+        """The sample of each copy: what the referee judges is the problem of all copies."""
+        return _copies(len(self.y), self.weights)
+
+    @property
+    def repeated(self) -> Any:
+        """The samples, or their kernel matrix, with all copies."""
+        return _repeated(self.X, self.copies, self.parameters["kernel"])
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{name}={_short(v)}" for name, v in self.parameters.items())
@@ -68,10 +82,14 @@ def make_case(seed: int) -> Case:
     d = _log_integer(rng, 1, 60 if n <= LARGE else 12)
     kind, samples, words = a_cloud(rng, positive, d)
     formulation = str(rng.choice(FORMULATIONS))
-    parameters = {**_own(rng, formulation, positive), **_common(rng, n, d), "random_state": seed}
+    weights = _weights(rng, positive)
+    copies = _copies(n, weights)
+    own = _own(rng, formulation, positive[copies])
+    parameters = {**own, **_common(rng, n, d), "random_state": seed}
     X, stored = _stored(rng, samples, parameters["kernel"])
-    X, function, definite, made = _kernel(rng, X, parameters)
+    X, function, definite, made = _kernel(rng, X, copies, parameters)
     C, surrogate = parameters["C"], parameters["surrogate"]
+    made += "" if weights is None else f"; {len(copies)} copies"
     return Case(
         seed,
         kind,
@@ -81,8 +99,9 @@ def make_case(seed: int) -> Case:
         formulation,
         parameters,
         function,
-        Task(formulation, positive, C, surrogate, **_own_of(parameters)),
+        Task(formulation, positive[copies], C, surrogate, **_own_of(parameters)),
         definite,
+        weights,
     )
 
 
@@ -104,10 +123,28 @@ def _labels(rng, n: int) -> np.ndarray:
     return positive
 
 
+def _weights(rng, positive: np.ndarray) -> np.ndarray | None:
+    """How many copies there are of each sample, none of some; mostly nothing of the kind."""
+    if rng.random() >= WEIGHTED or len(positive) > MODERATE:
+        return None
+    weights = rng.integers(0, 4, len(positive)).astype(float)
+    for kind in (positive, ~positive):  # of which there has to be one
+        weights[np.flatnonzero(kind)[0]] = rng.integers(1, 6)
+    return weights
+
+
+def _copies(n: int, weights: np.ndarray | None) -> np.ndarray:
+    return np.arange(n) if weights is None else np.repeat(np.arange(n), weights.astype(int))
+
+
+def _repeated(X, copies: np.ndarray, kernel: str) -> Any:
+    return X[np.ix_(copies, copies)] if kernel == "precomputed" else X[copies]
+
+
 def _own(rng, formulation: str, positive: np.ndarray) -> dict[str, Any]:
     """The parameters of the formulation; K is too large now and then."""
     negatives = int(np.sum(~positive))
-    if formulation == "TopPush":
+    if formulation in ("TopPush", "SVM"):
         return {}
     if formulation == "TopPushK":
         too_many = rng.random() < 0.03
@@ -175,9 +212,9 @@ def _stored(rng, X: np.ndarray, kernel: str) -> tuple[Any, str]:
     return (np.asfortranarray(X), "Fortran order") if draw < 0.45 else (X, "float64")
 
 
-def _kernel(rng, X, parameters: dict[str, Any]) -> tuple[Any, Function, bool, str]:
+def _kernel(rng, X, copies, parameters: dict[str, Any]) -> tuple[Any, Function, bool, str]:
     """What the estimator is given, the kernel function, whether it is definite, words."""
-    function = Function.of(X, **parameters)
+    function = Function.of(X[copies], **parameters)
     if function.name != "precomputed":
         return X, function, function.name != "sigmoid", ""
     parameters.pop("gamma")

@@ -68,13 +68,17 @@ def scores_of(function: Function, X, rows, coefficients) -> tuple[np.ndarray, np
     """Scores of all samples, and for each the sum of the sizes of its terms."""
     X, a = dense(X), np.asarray(coefficients, dtype=LONG)
     if function.name == "linear":  # by the weights, which is as exact and takes less
-        w = a @ X[rows].astype(LONG)
-        return X.astype(LONG) @ w, np.abs(X) @ (np.abs(a) @ np.abs(X[rows])).astype(float)
+        # From the mean: sums that are equal but for rounding make nothing of a common offset.
+        middle = X.mean(axis=0) if len(rows) else np.zeros(X.shape[1])
+        X = X.astype(LONG) - middle
+        w = a @ X[rows]
+        sizes = np.abs(X) @ (np.abs(a) @ np.abs(X[rows]))
+        return X @ w + middle @ w, sizes.astype(float)
     scores, sizes = np.zeros(len(X), dtype=LONG), np.zeros(len(X))
     for i in range(0, len(X), _BLOCK):
         part = slice(i, i + _BLOCK)
         if function.name == "precomputed":
-            entries = X[part][:, rows]
+            entries = X[part][:, rows].astype(LONG)
             largest = np.abs(entries)
         else:
             entries = largest = function(X[part], X[rows])
@@ -109,6 +113,11 @@ class Task:
         return self.formulation in ("PatMat", "PatMatNP")
 
     @property
+    def is_machine(self) -> bool:
+        """Whether it is the support vector machine, whose negatives have losses, too."""
+        return self.formulation == "SVM"
+
+    @property
     def top(self) -> int:
         """How many of the largest scores make the threshold."""
         if self.formulation in ("TauFPL", "TopMeanK"):
@@ -119,6 +128,38 @@ class Task:
         """The surrogate at `x`."""
         hinge = np.maximum(0.0, 1.0 + x)
         return hinge**2 if self.surrogate == "quadratic_hinge" else hinge
+
+    def losses(self, scores: np.ndarray, t):
+        """The sum of all losses at a threshold."""
+        total = np.sum(self.loss(t - scores[self.positive]))
+        return total + np.sum(self.loss(scores[~self.positive] - t)) if self.is_machine else total
+
+    def threshold_of(self, scores: np.ndarray):
+        """The threshold at the scores of all samples."""
+        if not self.is_machine:
+            return self.threshold(scores[self.competing])
+        positives, negatives = scores[self.positive], scores[~self.positive]
+        if np.isinf(self.C):
+            return (np.min(positives) + np.max(negatives)) / 2
+        low = min(np.min(positives), np.min(negatives)) - LONG(1.0)
+        high = max(np.max(positives), np.max(negatives)) + LONG(1.0)
+        if self.surrogate == "hinge":  # least at one of its kinks
+            kinks = np.concatenate([positives - 1, negatives + 1])
+            for _ in range(2000):
+                if len(kinks) <= 64:
+                    break
+                left, right = np.quantile(kinks.astype(float), [1 / 3, 2 / 3])
+                worse = self.losses(scores, LONG(left)) > self.losses(scores, LONG(right))
+                kept = kinks[kinks >= left] if worse else kinks[kinks <= right]
+                if len(kept) == len(kinks):
+                    break
+                kinks = kept
+            return kinks[np.argmin([self.losses(scores, kink) for kink in kinks])]
+        while low < (middle := (low + high) / 2) < high:
+            rising = np.sum(np.maximum(0, 1 + middle - positives))
+            falling = np.sum(np.maximum(0, 1 + negatives - middle))
+            low, high = (low, middle) if rising >= falling else (middle, high)
+        return high
 
     def threshold(self, competitors: np.ndarray):
         """The threshold at scores of the competitors."""
@@ -149,28 +190,46 @@ class Judgement(NamedTuple):
     sizes: np.ndarray
 
 
-def judge(task: Task, function: Function, X, alpha, beta, zero: bool = False) -> Judgement:
-    """Primal and dual value, feasibility and gap of a dual point, and of its ``w`` or zero."""
+def judge(
+    task: Task, function: Function, X, alpha, beta, zero: bool = False, weights=None
+) -> Judgement:
+    """Primal and dual value, feasibility and gap of a dual point, and of its ``w`` or zero.
+
+    Where a linear model has `weights`, these are ``w``, and have to be those of the dual point.
+    """
     alpha, beta = np.asarray(alpha, dtype=LONG), np.asarray(beta, dtype=LONG)
     a = np.zeros(len(task.positive), dtype=LONG)
     a[task.positive] += alpha
     a[task.competing] -= beta
     rows = np.flatnonzero(a)
     scores, sizes = scores_of(function, X, rows, a[rows])
-    norm2 = a[rows] @ scores[rows]
+    norm2, other = a[rows] @ scores[rows], 0.0
+    if weights is not None and not zero:
+        scores, norm2, other = _by_weights(X, rows, a[rows], np.asarray(weights, dtype=LONG))
     dual = _dual(task, norm2, alpha, beta)
     if zero:
         scores, norm2 = np.zeros_like(scores), LONG(0.0)
-    t = task.threshold(scores[task.competing])
+    t = task.threshold_of(scores)
     primal = _primal(task, norm2, scores, t)
     scale = max(abs(primal), abs(dual))
     gap = np.inf if not np.isfinite(scale) else (primal - dual) / scale if scale > 0.0 else 0.0
     error = 4.0 * ROUNDING * np.max(sizes, initial=0.0) * np.sum(np.abs(a))
     rounding = float(error / scale) if np.isfinite(scale) and scale > 0.0 else 0.0
-    violation = _infeasibility(task, alpha, beta)
+    violation = max(other, _infeasibility(task, alpha, beta))
     return Judgement(
         float(primal), float(dual), float(gap), float(t), violation, rounding, scores, sizes
     )
+
+
+def _by_weights(X, rows, a, w):
+    """Scores of weights, their squared norm, and how far they are from those of the dual point."""
+    X = dense(X)
+    terms = np.abs(a) @ np.abs(X[rows]) + LONG(1e-300)
+    middle = X.mean(axis=0)
+    X = X.astype(LONG) - middle
+    # Sums of alphas and betas that differ, which is judged elsewhere, let the origin take part.
+    apart = np.abs(a @ X[rows] - w) - abs(np.sum(a)) * 2.0 * np.max(np.abs(X), axis=0)
+    return X @ w + middle @ w, w @ w, float(np.max(apart / terms, initial=0.0))
 
 
 def _primal(task: Task, norm2, scores: np.ndarray, t):
@@ -178,12 +237,15 @@ def _primal(task: Task, norm2, scores: np.ndarray, t):
     if np.isinf(task.C):
         multiple = _least_multiple(task, scores)
         return LONG(0.5) * norm2 * multiple**2 if np.isfinite(multiple) else LONG(np.inf)
-    return LONG(0.5) * norm2 + task.C * np.sum(task.loss(t - scores[task.positive]))
+    return LONG(0.5) * norm2 + task.C * task.losses(scores, t)
 
 
 def _least_multiple(task: Task, scores: np.ndarray):
     """The least c for which all losses of the scores times c are 0."""
     lowest, competitors = np.min(scores[task.positive]), scores[task.competing]
+    if task.is_machine:
+        apart = lowest - np.max(competitors)
+        return LONG(2.0) / apart if apart > 0.0 else np.inf
 
     def margin(c):
         return c * lowest - task.threshold(c * competitors)
@@ -208,6 +270,10 @@ def _dual(task: Task, norm2, alpha: np.ndarray, beta: np.ndarray):
     value = np.sum(alpha) - LONG(0.5) * norm2
     if task.surrogate == "quadratic_hinge":
         value -= np.sum(alpha**2) / (4 * LONG(task.C))
+    if task.is_machine:
+        value += np.sum(beta)
+        if task.surrogate == "quadratic_hinge":
+            value -= np.sum(beta**2) / (4 * LONG(task.C))
     if task.is_quantile:
         total, theta = LONG(len(beta) * task.tau), LONG(task.theta)
         value += np.sum(beta) / theta
@@ -230,6 +296,8 @@ def _infeasibility(task: Task, alpha: np.ndarray, beta: np.ndarray) -> float:
     ]
     if task.surrogate == "hinge" and np.isfinite(task.C):
         found.append(np.max(alpha) / task.C - 1.0)
-    if not task.is_quantile:
+        if task.is_machine:
+            found.append(np.max(beta) / task.C - 1.0)
+    if not (task.is_quantile or task.is_machine):
         found.append(np.max(beta) * task.top / total - 1.0)
     return float(max(0.0, *found))

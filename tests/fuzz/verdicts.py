@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import attop
-from attop.families import QuantileHinge, QuantileQuadratic
+from attop.families import FixedCap, QuantileHinge, QuantileQuadratic
 from attop.families.top_mean import mean_of_largest
 from attop.problem import Problem
 from oracle import solve_dual
@@ -63,7 +63,8 @@ def verdict_on(seed: int) -> Result:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            model = getattr(attop, case.formulation)(**case.parameters).fit(case.X, case.y)
+            model = getattr(attop, case.formulation)(**case.parameters)
+            model.fit(case.X, case.y, sample_weight=case.weights)
             decisions = model.decision_function(case.X)
         except Exception as error:
             verdict, text = _of_error(error)
@@ -102,7 +103,9 @@ def _of_error(error: Exception) -> tuple[str, str]:
 def _of_model(case: Case, model, decisions: np.ndarray, warned: bool) -> tuple[str, str]:
     # Where the optimum is zero, so is the model, and the dual variables prove it.
     zero = len(model.support_) == 0
-    true = judge(case.task, case.function, case.X, model.alpha_, model.beta_, zero)
+    weights = model.coef_[0] if case.function.name == "linear" else None
+    point = _of_copies(case, model)
+    true = judge(case.task, case.function, case.repeated, *point, zero, weights)
     status, claimed, tol = model.status_.name, model.dual_gap_, model.tol
     text = f"claimed {claimed:.2e}, true {true.gap:.2e}, tol {tol:.0e}"
     if status == "CONVERGED":
@@ -112,6 +115,19 @@ def _of_model(case: Case, model, decisions: np.ndarray, warned: bool) -> tuple[s
     if verdict in FINE and (differ := _scores_differ(case, model, true, decisions)):
         return "threshold", differ
     return verdict, text
+
+
+def _of_copies(case: Case, model) -> tuple[np.ndarray, np.ndarray]:
+    """The dual variables of all copies, those of a sample being equal."""
+    if case.weights is None:
+        return model.alpha_, model.beta_
+    positive = case.y == 1
+    competing = np.ones_like(positive) if case.task.competing.all() else ~positive
+    point = []
+    for values, rows in ((model.alpha_, positive), (model.beta_, competing)):
+        weights = case.weights[rows & (case.weights > 0)]
+        point.append(np.repeat(values.astype(np.longdouble) / weights, weights.astype(int)))
+    return point[0], point[1]
 
 
 def _of_certificate(case: Case, model, true: Judgement, text: str) -> tuple[str, str]:
@@ -151,10 +167,12 @@ def _of_failure(case: Case, model, true: Judgement, text: str, warned: bool) -> 
 
 def _scores_differ(case: Case, model, true: Judgement, decisions: np.ndarray) -> str:
     """In which way the model's scores or threshold are not those of the dual variables."""
-    coefficients = np.zeros(len(case.y), dtype=np.longdouble)
-    coefficients[case.task.positive] += model.alpha_
-    coefficients[case.task.competing] -= model.beta_
-    stored = np.zeros(len(case.y), dtype=np.longdouble)
+    alpha, beta = _of_copies(case, model)
+    of_copies = np.zeros(len(case.copies), dtype=np.longdouble)
+    of_copies[case.task.positive] += alpha
+    of_copies[case.task.competing] -= beta
+    coefficients, stored = np.zeros((2, len(case.y)), dtype=np.longdouble)
+    np.add.at(coefficients, case.copies, of_copies)
     stored[model.support_] = np.ravel(model.dual_coef_)
     total = float(np.sum(np.abs(coefficients)))
     # Entries of kernels of distances may all be near 0, those of others are as they are.
@@ -165,9 +183,13 @@ def _scores_differ(case: Case, model, true: Judgement, decisions: np.ndarray) ->
         return "decision_function is not finite"
     if len(model.support_) and np.max(np.abs(stored - coefficients)) > 1e-12 * total:
         return "dual_coef_ is not alpha_ less beta_"
-    if not (off := abs(model.threshold_ - true.threshold)) <= allowed:
+    off = abs(model.threshold_ - true.threshold)
+    if case.task.is_machine and np.isfinite(case.task.C):  # whose threshold need not be unique
+        losses = [case.task.losses(true.scores, t) for t in (model.threshold_, true.threshold)]
+        off = float(losses[0] - losses[1]) / max(1.0, float(losses[1])) * allowed / SCORES
+    if not off <= allowed:
         return f"threshold_ off by {off:.1e}, allowed {allowed:.1e}"
-    off = float(np.max(np.abs(decisions - (true.scores - model.threshold_))))
+    off = float(np.max(np.abs(decisions[case.copies] - (true.scores - model.threshold_))))
     if not off <= allowed:
         return f"decision_function off by {off:.1e}, allowed {allowed:.1e}"
     return ""
@@ -175,9 +197,9 @@ def _scores_differ(case: Case, model, true: Judgement, decisions: np.ndarray) ->
 
 def _optimum(case: Case) -> Judgement | None:
     """What the oracle found, where it may be asked and the referee agrees with it."""
-    if len(case.y) > ORACLE_SAMPLES or not case.definite:
+    if len(case.copies) > ORACLE_SAMPLES or not case.definite:
         return None
-    K = centred_gram(case.function, case.X)
+    K = centred_gram(case.function, case.repeated)
     alpha, beta, _ = solve_dual(oracle_problem(case.task), K)
     alpha, beta = np.maximum(alpha, 0.0), np.maximum(beta, 0.0)
     found = judge(case.task, Function("precomputed"), K, alpha, beta)
@@ -205,5 +227,5 @@ def oracle_problem(task: Task) -> Problem:
         quantile = QuantileHinge if task.surrogate == "hinge" else QuantileQuadratic
         family = quantile(len(rows[1]) * task.tau, task.theta)
     else:
-        family = mean_of_largest(task.top)
+        family = FixedCap() if task.is_machine else mean_of_largest(task.top)
     return Problem.of(*rows, task.C, task.surrogate, family)

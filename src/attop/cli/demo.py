@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from attop.cli.fit import certified_gap
+from attop.cli._training import certified_gap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,10 +82,11 @@ def contenders() -> dict[str, Any]:
     """
     from sklearn.svm import SVC
 
-    from attop import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
+    from attop import SVM, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
 
     return {
         "SVC": SVC(),
+        "SVM": SVM(),
         "TopPush": TopPush(),
         "TopPushK(5)": TopPushK(K=5),
         "TauFPL(0.05)": TauFPL(tau=0.05),

@@ -9,7 +9,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from attop.cli._files import ForceOption, check_output
+from attop.cli._results import open_results
 from attop.cli.table import ExperimentOption
+
+#: The command's own folder, in which it renews its files.
+_DEFAULT = Path("out")
 
 
 class Test(StrEnum):
@@ -36,24 +41,25 @@ def diagram(
     test: Annotated[Test, typer.Option(help="The post-hoc test.")] = Test.nemenyi,
     alpha: Annotated[float, typer.Option(help="Level of significance.")] = 0.05,
     format: Annotated[Format, typer.Option(help="Format of the files.")] = Format.svg,
-    output: Annotated[Path, typer.Option(help="Folder for the diagrams.", file_okay=False)] = Path(
-        "out"
-    ),
+    output: Annotated[
+        Path, typer.Option(help="Folder for the diagrams.", file_okay=False)
+    ] = _DEFAULT,
+    force: ForceOption = False,
 ) -> None:
     """Draw critical difference diagrams, a file for each metric.
 
     Every data set and seed counts as one comparison, as in the paper.
     """
     from attop.experiments.figures import draw_diagram
-    from attop.experiments.results import Results
-    from attop.experiments.store import Store
+    from attop.experiments.store import file_name
 
-    results = Results(Store(store), experiment)
+    results = open_results(store, experiment)
     rows = results.table()
     output.mkdir(parents=True, exist_ok=True)
     console = Console()
     for name in metric or results.metrics:
-        path = output / f"{results.name}_{name}.{format.value}"
+        path = output / f"{file_name(results.name)}_{name}.{format.value}"
+        check_output(path, "--output", force=force or output == _DEFAULT)
         try:
             figure = draw_diagram(rows, name, test=test.value, alpha=alpha)
         except ValueError as error:

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from attop.cli._files import ForceOption, check_output
+
 if TYPE_CHECKING:
     from attop.solvers.solution import History
 
 figure = typer.Typer(help="Draw figures of the paper anew.", no_args_is_help=True)
 
+#: The command's own file, which it renews.
+_DEFAULT = Path("out/convergence.png")
 #: Formulations of the convergence figure: panel, formulation and its parameters.
 PANELS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("TopPush", "TopPush", {}),
@@ -39,7 +43,7 @@ def _figures() -> None:
 def convergence(
     output: Annotated[
         Path, typer.Option(help="File of the figure; its ending decides the format.")
-    ] = Path("out/convergence.png"),
+    ] = _DEFAULT,
     x: Annotated[Axis, typer.Option(help="The horizontal axis.")] = Axis.time,
     lam: Annotated[
         float, typer.Option("--lambda", help="Weight of the regularisation.", min=1e-8)
@@ -47,6 +51,7 @@ def convergence(
     seed: Annotated[
         int, typer.Option(help="Seed of the paper's descent.", min=0, max=2**32 - 1)
     ] = 0,
+    force: ForceOption = False,
 ) -> None:
     """Primal and dual objective of three solvers on Ionosphere with the linear kernel.
 
@@ -54,19 +59,17 @@ def convergence(
     descent on the primal, for TopPush, TopPushK and Pat&Mat-NP with the hinge.
     """
     console = Console()
-    output.parent.mkdir(parents=True, exist_ok=True)
+    check_output(output, "--output", force=force or output == _DEFAULT)
 
     from attop.plotting import ConvergenceDisplay
+    from attop.plotting._common import import_pyplot
 
+    import_pyplot()  # which may be missing, and is better missed before the work
     histories: dict[str, dict[str, History]] = {}
     for title, formulation, parameters in PANELS:
         with console.status(f"Solving {formulation} ..."):
             histories[title] = solve_all(formulation, parameters, lam, seed)
-    try:
-        display = ConvergenceDisplay.from_histories(histories, x=x.value)
-    except ImportError as error:
-        console.print(f"No figure: {error}", markup=False, soft_wrap=True)
-        raise typer.Exit(code=2) from None
+    display = ConvergenceDisplay.from_histories(histories, x=x.value)
     try:
         display.figure_.savefig(output, dpi=150)
     except ValueError as error:  # an ending that matplotlib does not know

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from attop.cli._results import say_damaged
+
 StoreOption = Annotated[
     Path, typer.Option(help="Folder of the results; made if missing.", file_okay=False)
 ]
@@ -46,6 +48,10 @@ def run(
         markup=False,
         soft_wrap=True,
     )
+    say_damaged(outcome.damaged, "it was made again")
+    if outcome.foreign:
+        names = ", ".join(str(path) for path in outcome.foreign)
+        console.print(f"Not of attop, and left alone: {names}", markup=False, soft_wrap=True)
     if outcome.failures:
         console.print(f"{len(outcome.failures)} fits failed; the report tells why.", soft_wrap=True)
         raise typer.Exit(code=1)

@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+from attop.cli._files import ForceOption, check_output
+from attop.cli._results import open_results
+
 ExperimentOption = Annotated[
     str | None, typer.Option(help="Name of the experiment; by default the one run last.")
 ]
@@ -32,13 +35,15 @@ def table(
     output: Annotated[Path | None, typer.Option(help="File to write, instead of the screen.")] = (
         None
     ),
+    force: ForceOption = False,
 ) -> None:
     """Table medians over the seeds, each method at its best grid point on the validation set."""
-    from attop.experiments.results import Results
-    from attop.experiments.store import Store
+    if output is not None:
+        check_output(output, "--output", force=force)
+
     from attop.experiments.tables import medians_table
 
-    results = Results(Store(store), experiment)
+    results = open_results(store, experiment)
     rows = results.table()
     if not rows:
         raise typer.BadParameter(f"{results.name} has no results yet.", param_hint="--experiment")
@@ -50,5 +55,4 @@ def table(
     if output is None:
         typer.echo(text)
     else:
-        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, encoding="utf-8")

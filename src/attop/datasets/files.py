@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop._words import listed, suggestion
+from attop.datasets.frames import ending, read_frame, uncompressed
 from attop.datasets.loading import Dataset, npz_arrays
 
 #: Names of samples and labels in npz files, most specific first; those of the test set too.
@@ -61,7 +62,7 @@ def load_file(
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
-    reader = _READERS.get(_ending(path))
+    reader = _READERS.get(ending(path))
     if reader is None:
         raise ValueError(
             f"The 'path' parameter of load_file must end in one of {sorted(_READERS)}. "
@@ -78,21 +79,10 @@ def load_file(
         raise OSError(f"{path} is truncated or not of the kind its name says: {error}") from error
 
 
-def _uncompressed(path: Path) -> Path:
-    """The name without that of the compression."""
-    return path.with_suffix("") if path.suffix.lower() in (".gz", ".bz2") else path
-
-
-def _ending(path: Path) -> str:
-    """The ending that tells the kind of file."""
-    return _uncompressed(path).suffix.lower()
-
-
 def _read_table(path: Path, target: str | None, positive: Any, ignore: Sequence[str]) -> Dataset:
     """Read CSV or Parquet by pandas."""
-    frame = _read_frame(path)
-    columns = [str(column) for column in frame.columns]
-    frame.columns = columns
+    frame = read_frame(path)
+    columns = list(frame.columns)
     if target is None:
         raise ValueError(
             f"The 'target' parameter of load_file must name the column of the labels. {path.name} "
@@ -121,29 +111,7 @@ def _read_table(path: Path, target: str | None, positive: Any, ignore: Sequence[
         )
     X = features.to_numpy(dtype=np.float64)
     y = as_binary(frame[target].to_numpy(), positive, f"column {target!r} of {path.name}")
-    return Dataset(_uncompressed(path).stem, X, y, None, None, str(path), list(features.columns))
-
-
-def _read_frame(path: Path) -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            f'To read {path.name}, install pandas: pip install "attop[experiments]".'
-        ) from error
-    if _ending(path) == ".parquet":
-        try:
-            return pd.read_parquet(path)
-        except ImportError as error:
-            raise ImportError(
-                f'To read {path.name}, install pyarrow: pip install "attop[experiments]".'
-            ) from error
-        except Exception as error:  # pyarrow has its own errors for each kind of damage
-            raise OSError(f"{path} is truncated or not a Parquet file: {error}") from error
-    try:
-        return pd.read_csv(path, sep="\t" if _ending(path) == ".tsv" else ",")
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise ValueError(f"{path.name} is not a table: {error}") from error
+    return Dataset(uncompressed(path).stem, X, y, None, None, str(path), list(features.columns))
 
 
 def _read_libsvm(path: Path, target: None, positive: Any, ignore: Sequence[str]) -> Dataset:
@@ -155,7 +123,7 @@ def _read_libsvm(path: Path, target: None, positive: Any, ignore: Sequence[str])
     except ValueError as error:
         raise ValueError(f"{path.name} is not in libsvm format: {error}") from error
     return Dataset(
-        _uncompressed(path).stem, X, as_binary(labels, positive, path.name), None, None, str(path)
+        uncompressed(path).stem, X, as_binary(labels, positive, path.name), None, None, str(path)
     )
 
 
@@ -171,9 +139,9 @@ def _read_npz(path: Path, target: None, positive: Any, ignore: Sequence[str]) ->
     arrays = [content[key] for key in chosen if key in content]
     X, y = _rows_and_labels(arrays[0], arrays[1], positive, path)
     if len(arrays) < 4:
-        return Dataset(_uncompressed(path).stem, X, y, source=str(path))
+        return Dataset(uncompressed(path).stem, X, y, source=str(path))
     X_test, y_test = _rows_and_labels(arrays[2], arrays[3], positive, path)
-    return Dataset(_uncompressed(path).stem, X, y, X_test, y_test, source=str(path))
+    return Dataset(uncompressed(path).stem, X, y, X_test, y_test, source=str(path))
 
 
 def _rows_and_labels(

@@ -24,8 +24,20 @@ def draw_diagram(
     Splits on which some method has no result are left out.
     """
     scores = score_table(rows, metric).dropna()
-    display = CriticalDifferenceDisplay.from_scores(scores, test=test, alpha=alpha, title=metric)
+    display = CriticalDifferenceDisplay.from_scores(
+        scores, test=test, alpha=alpha, title=metric, rows=_splits(scores)
+    )
     return display.figure_
+
+
+def _splits(scores: Any) -> str:
+    """What the rows of a table of scores are: data sets, and the seeds of each."""
+    counts = scores.groupby(level="dataset").size()
+    datasets = f"{len(counts)} data set{'s' * (len(counts) != 1)}"
+    if counts.nunique() > 1:
+        return f"{len(scores)} splits of {datasets}"
+    n_seeds = 0 if not len(counts) else int(counts.iloc[0])
+    return f"{datasets} x {n_seeds} seed{'s' * (n_seeds != 1)}"
 
 
 def draw_roc(best: list[Record], dataset: str) -> Any:
@@ -46,18 +58,30 @@ def draw_roc(best: list[Record], dataset: str) -> Any:
 
 def draw_convergence(best: list[Record], dataset: str) -> Any:
     """Primal and dual objective of the best fit of each method; None if none has a history."""
-    records = [
-        record
-        for record in _first_seed([record for record in best if record["data"] == dataset])
-        if record.get("history") is not None
-    ]
-    if not records:
-        return None
     panels = {
         record["label"]: {record["solver"]["name"]: _history(record["history"])}
-        for record in records[:4]  # more would not be legible
+        for record in _first_seed([record for record in best if record["data"] == dataset])
+        if record.get("history") is not None
     }
-    return ConvergenceDisplay.from_histories(panels).figure_
+    if not panels:
+        return None
+    # Two beside each other are legible on a phone, too.
+    n_columns = min(2, len(panels))
+    n_rows = -(-len(panels) // n_columns)
+    figure, axes = import_pyplot().subplots(
+        n_rows,
+        n_columns,
+        figsize=(1.0 + 3.1 * n_columns, 0.6 + 2.7 * n_rows),
+        layout="constrained",
+        squeeze=False,
+    )
+    figure.get_layout_engine().set(hspace=0.06)
+    for ax in axes.ravel()[len(panels) :]:
+        ax.remove()
+    ConvergenceDisplay.from_histories(panels, axes=axes.ravel()[: len(panels)])
+    for ax in axes[:, 0]:
+        ax.set_ylabel("objective")
+    return figure
 
 
 def to_svg(figure: Any, prefix: str) -> str:
@@ -70,7 +94,9 @@ def to_svg(figure: Any, prefix: str) -> str:
         artist.set_gid(None)  # several curves have the same one, but an id must be the only one
     buffer = io.StringIO()
     with plt.rc_context({"svg.hashsalt": "attop", "svg.fonttype": "none"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        # Without a background, so that the page may be light or dark.
+        unnamed = {"Date": None, "Creator": None}
+        figure.savefig(buffer, format="svg", metadata=unnamed, transparent=True)
     plt.close(figure)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
-from importlib import resources
-from typing import Any
 
 from attop import __version__
 from attop.experiments.figures import (
@@ -13,19 +11,15 @@ from attop.experiments.figures import (
     draw_convergence,
     draw_diagram,
     draw_roc,
-    to_svg,
 )
+from attop.experiments.page import html_figure, html_page, html_table
 from attop.experiments.results import Results
 from attop.experiments.store import Record
 from attop.experiments.tables import medians_table
 
-_FILES = resources.files("attop.experiments")
-
 
 def report_page(results: Results) -> str:
     """The page: nothing in it refers to anything outside."""
-    css = (_FILES / "page.css").read_text(encoding="utf-8")
-    script = (_FILES / "page.js").read_text(encoding="utf-8")
     sections = {
         "Tables": _tables(results),
         "Critical differences": _diagrams(results),
@@ -35,31 +29,24 @@ def report_page(results: Results) -> str:
         "All fits": _fits(results),
         "Specification": f"<pre>{html.escape(results.text)}</pre>",
     }
-    links = "".join(f'<a href="#{_anchor(name)}">{name}</a>' for name in sections)
-    body = "".join(
-        f'<section id="{_anchor(name)}"><h2>{name}</h2>{content}</section>\n'
-        for name, content in sections.items()
-    )
-    title = f"{html.escape(results.name)}: results"
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>\n{css}</style>\n</head>\n<body>\n"
-        f'<h1>{title}</h1>\n<p class="note">{_summary(results)}</p>\n<nav>{links}</nav>\n'
-        f"{body}<script>\n{script}</script>\n</body>\n</html>\n"
-    )
-
-
-def _anchor(name: str) -> str:
-    return name.lower().replace(" ", "-")
+    return html_page(f"{results.name}: results", _summary(results), sections)
 
 
 def _summary(results: Results) -> str:
     seconds = sum(record["seconds"] for record in results.records)
     n_missing = results.n_planned - len(results.records)
-    parts = [f"{len(results.records)} fits", f"{seconds:.1f} s of fitting"]
+    n_datasets = len({record["data"] for record in results.records})
+    n_seeds = len({record["seed"] for record in results.records})
+    parts = [
+        f"{n_datasets} data set{'s' * (n_datasets != 1)} x {n_seeds} seed{'s' * (n_seeds != 1)}",
+        f"{len(results.records)} fits",
+        f"{seconds:.1f} s of fitting",
+    ]
     if n_missing:
         parts.append(f"<strong>{n_missing} fits are not done yet</strong>")
+    if results.damaged:
+        names = ", ".join(html.escape(path.name) for path in results.damaged)
+        parts.append(f"<strong>damaged: {names}</strong>")
     parts.append(f"{len(results.failures)} failed")
     parts.append(f"{len(results.uncertified)} without the certificate asked for")
     return f"attop {__version__}: " + ", ".join(parts) + "."
@@ -75,7 +62,8 @@ def _tables(results: Results) -> str:
     )
     present = {row["metric"] for row in rows}
     shown = [name for name in results.metrics if name in present]
-    return note + "".join(medians_table(rows, name).to_html() for name in shown)
+    tables = (medians_table(rows, name).to_html() for name in shown)
+    return note + "".join(f'<div class="scroll">{table}</div>\n' for table in tables)
 
 
 def _diagrams(results: Results) -> str:
@@ -87,16 +75,19 @@ def _diagrams(results: Results) -> str:
         except ValueError as error:  # too few methods or splits for a test
             figures.append(f"<p>No diagram of {html.escape(metric)}: {html.escape(str(error))}</p>")
         else:
-            figures.append(_figure(figure, f"cd{number}-", f"Critical differences, {metric}"))
+            figures.append(
+                html_figure(figure, f"cd{number}-", f"Critical differences, {metric}", "wide")
+            )
     return "".join(figures)
 
 
 def _rocs(results: Results) -> str:
     best = results.best()
-    return "".join(
-        _figure(draw_roc(best, name), f"roc{number}-", f"ROC near the top, {name}")
+    figures = "".join(
+        html_figure(draw_roc(best, name), f"roc{number}-", f"ROC near the top, {name}")
         for number, name in enumerate(datasets_of(results))
     )
+    return f'<div class="grid">{figures}</div>'
 
 
 def _convergence(results: Results) -> str:
@@ -105,16 +96,11 @@ def _convergence(results: Results) -> str:
     for number, name in enumerate(datasets_of(results)):
         figure = draw_convergence(best, name)
         if figure is not None:
-            figures.append(f"<h3>{html.escape(name)}</h3>")
-            figures.append(_figure(figure, f"conv{number}-", f"Convergence, {name}"))
-    return "".join(figures) or "<p>No fit has a history.</p>"
-
-
-def _figure(figure: Any, prefix: str, title: str) -> str:
-    svg = to_svg(figure, prefix)
-    label = html.escape(title, quote=True)
-    opening = f'<svg role="img" aria-label="{label}"'
-    return f"<figure>{svg.replace('<svg', opening, 1)}</figure>\n"
+            drawn = html_figure(figure, f"conv{number}-", f"Convergence, {name}")
+            figures.append(f"<div><h3>{html.escape(name)}</h3>{drawn}</div>")
+    return (
+        f'<div class="grid">{"".join(figures)}</div>' if figures else "<p>No fit has a history.</p>"
+    )
 
 
 def _failures(results: Results) -> str:
@@ -159,15 +145,7 @@ def _place(record: Record) -> list[str]:
 
 def _table(name: str, heads: Iterable[str], rows: list[list[str]], caption: str) -> str:
     heads = ("data set", "seed", "method", "parameters", *heads)
-    head = "".join(f'<th scope="col">{html.escape(word)}</th>' for word in heads)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n"
-        for row in rows
-    )
-    return (
-        f'<div class="scroll"><table class="fits" id="{name}"><caption>{caption}</caption>'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
-    )
+    return html_table(heads, rows, caption, "fits", name)
 
 
 def _share(value: float | None) -> str:

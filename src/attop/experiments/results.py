@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from attop._words import suggestion
@@ -33,6 +34,8 @@ class Results:
         Fits that it is made of.
     records : list of dict
         Its results, each with the labels of its data set and method.
+    damaged : list of Path
+        Files of results that cannot be read.
 
     Raises
     ------
@@ -42,25 +45,30 @@ class Results:
 
     def __init__(self, store: Store, name: str | None = None) -> None:
         names = store.plan_names()
+        torn = "".join(f" {path} is damaged." for path in store.damaged_plans())
         if not names:
             raise FileNotFoundError(
-                f"There are no results in {store.folder}. Make some with: attop run quick"
+                f"There are no results in {store.folder}.{torn} Make some with: attop run quick"
             )
         plan = store.read_plan(names[-1] if name is None else name)
         if plan is None:
             raise FileNotFoundError(
-                f"There is no experiment {name!r} in {store.folder}. {suggestion(name, names)}"
+                f"There is no experiment {name!r} in {store.folder}.{torn} "
+                f"{suggestion(name, names)}"
             )
         self.name: str = plan["name"]
         self.metrics: list[str] = plan["metrics"]
         self.text: str = plan["text"]
         self.n_planned = len(plan["results"])
         self.records: list[Record] = []
+        self.damaged: list[Path] = []
         for entry in plan["results"]:
             record = store.read(entry["key"])
             if record is not None:
                 labels = {"label": entry["method"], "data": entry["dataset"]}
                 self.records.append({**record, **labels, **_without(entry, ("method", "dataset"))})
+            elif store.is_damaged(entry["key"]):
+                self.damaged.append(store.result_path(entry["key"]))
 
     @property
     def failures(self) -> list[Record]:

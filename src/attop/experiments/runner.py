@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from attop.experiments.expansion import Group, expand
@@ -29,11 +30,17 @@ class Outcome:
         How many were done before.
     failures : list of str
         Keys of those that went wrong.
+    damaged : list of Path
+        Files of results that could not be read, and were made again.
+    foreign : list of Path
+        Files in the store that are of no experiment, and were left alone.
     """
 
     n_fits: int
     n_skipped: int
     failures: list[str]
+    damaged: list[Path]
+    foreign: list[Path]
 
 
 def run_experiment(
@@ -69,17 +76,19 @@ def run_experiment(
 
     groups = expand(experiment)
     store.write_plan(experiment.name, plan_of(experiment, groups))
-    store.clean()
+    foreign = store.clean()
     missing = {
         fit.key for group in groups for fit in group.fits if not store.is_done(fit.key, fit.metrics)
     }
+    damaged = [store.result_path(key) for key in sorted(missing) if store.is_damaged(key)]
     n_fits = sum(len(group.fits) for group in groups)
     todo = [group for group in groups if any(fit.key in missing for fit in group.fits)]
     with _watching(store, todo, n_fits - len(missing), missing, watch):
         failures = joblib.Parallel(n_jobs=n_jobs)(
             joblib.delayed(run_group)(group, store) for group in todo
         )
-    return Outcome(n_fits, n_fits - len(missing), [key for some in failures for key in some])
+    failed = [key for some in failures for key in some]
+    return Outcome(n_fits, n_fits - len(missing), failed, damaged, foreign)
 
 
 def plan_of(experiment: Experiment, groups: list[Group]) -> dict[str, Any]:

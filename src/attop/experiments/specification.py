@@ -131,7 +131,11 @@ def load_experiment(source: str | Path) -> Experiment:
     """
     path = Path(source)
     if path.is_file():
-        return parse_experiment(path.read_text(encoding="utf-8"), path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise SpecificationError(f"{path.name} is not a TOML file: {error}") from error
+        return parse_experiment(text, path)
     if str(source) in preset_names():
         text = (_PRESETS / f"{source}.toml").read_text(encoding="utf-8")
         return parse_experiment(text, Path(f"{source}.toml"))

@@ -20,9 +20,14 @@ from attop._words import did_you_mean
 RESULT_COLUMNS = ("dataset", "method", "seed", "metric", "value")
 
 _MISSING = "-"
-#: How each kind of document sets the best and the worst number apart without colour.
+#: How each kind of document sets the best and the worst number apart.
 _TEXT_MARKS = {"best": "{}*", "worst": "{}!", "": "{} "}
-_LATEX_MARKS = {"best": r"\textbf{{{}}}", "worst": r"\underline{{{}}}", "": "{}"}
+#: In colour as in the paper, and apart without it.
+_LATEX_MARKS = {
+    "best": r"\cellcolor[RGB]{{127,202,127}}\textbf{{{}}}",
+    "worst": r"\cellcolor[RGB]{{202,127,127}}\underline{{{}}}",
+    "": "{}",
+}
 _HTML_MARKS = {"best": "<strong>{}</strong>", "worst": "<em>{}</em>", "": "{}"}
 _LATEX_ESCAPES = str.maketrans(
     {character: "\\" + character for character in "&%$#_{}"}
@@ -130,11 +135,15 @@ class MediansTable:
         return buffer.getvalue()
 
     def to_latex(self) -> str:
-        """A ``table`` that needs no package; the best is bold, the worst underlined."""
+        r"""A ``table``: the best is green and bold, the worst red and underlined.
+
+        The colours are those of the paper; they need ``\usepackage[table]{xcolor}``.
+        """
         lines = [
+            r"% \usepackage[table]{xcolor}",
             r"\begin{table}",
             r"  \centering",
-            rf"  \caption{{{_latex(self.caption)}; best bold, worst underlined}}",
+            rf"  \caption{{{_latex(self.caption)}; best green, worst red}}",
             rf"  \begin{{tabular}}{{l{'r' * len(self.datasets)}}}",
             r"    \hline",
             "    " + " & ".join(["Method", *map(_latex, self.datasets)]) + r" \\",

@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -54,6 +55,12 @@ class _ByName(ABCMeta):
         from attop.kernels.functions import make_kernel  # where the subclasses are
 
         return make_kernel(*arguments, **parameters)
+
+    @property
+    def __signature__(cls) -> Signature:
+        """The parameters of the kernel, which ``__call__`` would hide from `help`."""
+        of_init = signature(cls.__init__)  # type: ignore[misc]
+        return of_init.replace(parameters=list(of_init.parameters.values())[1:])
 
 
 @dataclass(frozen=True)

@@ -352,6 +352,7 @@ def make_kernel(
     Returns
     -------
     Kernel
+        The kernel, with its parameters fixed.
     """
     if isinstance(kernel, Kernel):
         return kernel

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils import gen_batches
 
-from attop.kernels.blocks import BLOCK, as_float64
+from attop.kernels.blocks import BLOCK, as_float64, rows_at_once
 
 #: An inner product of d features in BLAS errs by at most so many times ``sqrt(d) u |x| |x'|``.
 PRODUCT_ROUNDING = 4.0
@@ -37,8 +37,8 @@ OTHER_ROUNDING = 8.0
 EXPONENTIAL_ROUNDING = 4.0
 #: Terms of the error of entries in double precision that make a sample far, and how far off any
 #: entry then is at most.
-_DOUBLE_LIMIT = 1e-10
-ACCURACY = 5.0 * _DOUBLE_LIMIT
+DOUBLE_LIMIT = 1e-10
+ACCURACY = 5.0 * DOUBLE_LIMIT
 #: Samples within so many times the median squared distance from the mean make the centre.
 _NEAR = 9.0
 #: Numbers of far samples that are made dense at once.
@@ -114,7 +114,7 @@ def gaussian_entries(X: Points, Y: Points, gamma: float) -> NDArray[np.float64]:
     values += X.norms[:, np.newaxis]
     values += Y.norms
     rounding = distance_rounding(X.centred.shape[1], np.float64)
-    border = far_norm2(gamma, rounding, _DOUBLE_LIMIT)
+    border = far_norm2(gamma, rounding, DOUBLE_LIMIT)
     largest = max(np.max(X.norms, initial=0.0), np.max(Y.norms, initial=0.0))
     # What may be zero is: samples are as near to themselves as can be.
     nothing = 4.0 * rounding * min(border, largest)
@@ -147,7 +147,7 @@ def norms_from(
     """Norms of the samples at `rows`, from `middle` if there is one, in bounded memory."""
     if len(rows) == 0:
         return np.empty(0)
-    parts = (as_float64(X[rows[part]]) for part in gen_batches(len(rows), BLOCK))
+    parts = (as_float64(X[rows[part]]) for part in gen_batches(len(rows), rows_at_once(X)))
     squares = [squared_norms(some if middle is None else some - middle) for some in parts]
     return np.sqrt(np.concatenate(squares))
 

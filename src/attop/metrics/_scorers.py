@@ -54,7 +54,7 @@ class _TopScorer(_Scorer):
 _K = (_Parameter("k", check_count),)
 
 #: To add a scorer, add a line.
-_METRICS = {
+METRICS = {
     "tpr_at_k": _Metric(tpr_at_k, _K, ("1", "5", "10")),
     "tpr_at_fpr": _Metric(tpr_at_fpr, (_Parameter("tau"),), ("0.01", "0.05")),
     "positives_at_top": _Metric(positives_at_top, n_required=0),
@@ -89,7 +89,7 @@ def get_scorer_names() -> list[str]:
     """
     return sorted(
         "_".join(filter(None, (stem, example)))
-        for stem, metric in _METRICS.items()
+        for stem, metric in METRICS.items()
         for example in metric.examples
     )
 
@@ -135,7 +135,7 @@ def get_scorer(scoring: str | Callable[..., float], *, pos_label: Any = None):
     if callable(scoring):
         return scoring
     stem, numbers = _split(scoring)
-    metric = _METRICS.get(stem)
+    metric = METRICS.get(stem)
     if metric is None and scoring in sklearn.metrics.get_scorer_names():
         return sklearn.metrics.get_scorer(scoring)
     if metric is None or not metric.n_required <= len(numbers) <= len(metric.parameters):
@@ -173,7 +173,7 @@ def _parse(number: str) -> int | float | str:
 def _nearest(stem: str, numbers: list[str]) -> str:
     """The question for the closest valid name, with the numbers where the metric takes them."""
     known = {name: name for name in sklearn.metrics.get_scorer_names()}
-    for name, metric in _METRICS.items():
+    for name, metric in METRICS.items():
         fitting = metric.n_required <= len(numbers) <= len(metric.parameters)
         known[name] = "_".join(filter(None, (name, *(numbers if fitting else metric.examples[:1]))))
     return did_you_mean(stem, known, cutoff=0.0)

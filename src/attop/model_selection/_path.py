@@ -46,7 +46,18 @@ class Path:
         return len(self.estimators)
 
     def collect(self, attribute: str) -> NDArray[Any]:
-        """An attribute of each estimator as an array, such as ``"objective_"``."""
+        """An attribute of each estimator as an array.
+
+        Parameters
+        ----------
+        attribute : str
+            Its name, such as ``"objective_"``.
+
+        Returns
+        -------
+        ndarray of shape (n_values, ...)
+            The attribute at each value of the parameter.
+        """
         return np.array([getattr(estimator, attribute) for estimator in self.estimators])
 
 

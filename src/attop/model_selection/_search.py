@@ -161,6 +161,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Returns
         -------
         self
+            The search, with its best model.
         """
         estimators = self._estimators()
         for estimator in estimators:
@@ -190,11 +191,37 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return next((label for label in stated if label is not None), None)
 
     def top_score(self, X: Any) -> NDArray[np.float64]:
-        """Score less threshold of the best model, high for the positive class."""
+        """Score less threshold of the best model, high for the positive class.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Samples, as `AtTopClassifier.top_score` takes them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Distances from the threshold.
+        """
         return self._best().top_score(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The metric of the search, at the best model."""
+        """The metric of the search, at the best model.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights, for a metric that takes them.
+
+        Returns
+        -------
+        float
+            The value of `scoring`.
+        """
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return scorer_of(self.scoring)(self, X, y, **weights)
 

@@ -89,6 +89,7 @@ class CriticalDifferenceDisplay:
         alpha: float = 0.05,
         test: str = "nemenyi",
         title: str = "",
+        rows: str | None = None,
         ax: Any = None,
     ) -> CriticalDifferenceDisplay:
         """Compare methods by their scores and draw the outcome.
@@ -105,6 +106,9 @@ class CriticalDifferenceDisplay:
             The post-hoc test; see `attop.statistics.compare`.
         title : str, default=""
             Title above the diagram.
+        rows : str, default=None
+            What the rows of the scores are, for the caption, such as "3 data sets x 5 seeds";
+            by default each is a data set.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure of the right size by default.
 
@@ -114,11 +118,11 @@ class CriticalDifferenceDisplay:
             The display, drawn.
         """
         comparison = compare(scores, names, alpha=alpha, test=test)
-        return cls.from_comparison(comparison, title=title, ax=ax)
+        return cls.from_comparison(comparison, title=title, rows=rows, ax=ax)
 
     @classmethod
     def from_comparison(
-        cls, comparison: Comparison, *, title: str = "", ax: Any = None
+        cls, comparison: Comparison, *, title: str = "", rows: str | None = None, ax: Any = None
     ) -> CriticalDifferenceDisplay:
         """Draw the outcome of `attop.statistics.compare`.
 
@@ -128,6 +132,8 @@ class CriticalDifferenceDisplay:
             The outcome.
         title : str, default=""
             Title above the diagram.
+        rows : str, default=None
+            What was compared on, for the caption; by default so many data sets.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure of the right size by default.
 
@@ -141,7 +147,7 @@ class CriticalDifferenceDisplay:
             names=comparison.names,
             groups=comparison.groups,
             critical_difference=comparison.critical_difference,
-            caption=_caption(comparison),
+            caption=_caption(comparison, rows),
         ).plot(title=title, ax=ax)
 
     @classmethod
@@ -222,16 +228,14 @@ class CriticalDifferenceDisplay:
         return self
 
 
-def _caption(comparison: Comparison) -> str:
+def _caption(comparison: Comparison, rows: str | None) -> str:
     """What was tested; the post-hoc test only where the Friedman test let it speak."""
     pvalue = comparison.friedman.f_pvalue
     test = "Nemenyi" if comparison.test == "nemenyi" else "Wilcoxon-Holm"
     verdict = test if pvalue <= comparison.alpha else "no difference"
     shown = f"p = {pvalue:.2g}" if pvalue >= 1e-3 else "p < 0.001"
-    return (
-        f"{comparison.n_datasets} data sets, Friedman test {shown}, "
-        f"{verdict} at {comparison.alpha:g}"
-    )
+    rows = f"{comparison.n_datasets} data sets" if rows is None else rows
+    return f"{rows}, Friedman test {shown}, {verdict} at {comparison.alpha:g}"
 
 
 class _Pen(NamedTuple):

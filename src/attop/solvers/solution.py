@@ -29,6 +29,14 @@ class Status(Enum):
     def __str__(self) -> str:
         return self.value
 
+    # A saved model knows its status by the name: the sentence may be worded anew.
+    def __reduce__(self) -> tuple[type[Status], tuple[str]]:
+        return Status, (self.name,)
+
+    @classmethod
+    def _missing_(cls, value: object) -> Status | None:
+        return cls.__members__.get(str(value))
+
 
 class History(NamedTuple):
     """Progress of a fit, one entry per look at the gap.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from attop._threads import with_one_blas_thread
 from attop.families.base import Family
 from attop.kernels.functions import Gram
-from attop.objectives import certify, infeasibility, relative_gap
+from attop.objectives import Certificate, certify, infeasibility, relative_gap
 from attop.problem import Problem
 from attop.solvers.limits import Limits
 from attop.solvers.primal.newton import Newton
@@ -104,15 +104,17 @@ def _solve(
     descent = _begin(problem, samples, start, method, limits)
     began = limits.recorder.elapsed
     status: Status | None = None
+    certificate: Certificate | None = None
     while status is None:
         gap = relative_gap(descent.primal, descent.dual)
         limits.recorder.add(limits.rounds, descent.primal, descent.dual, gap)
         if verbose:
             print(f"step {limits.rounds}: primal {descent.primal:.8g}, gap {gap:.2e}")
+        certificate = None
         # The weights of Newton's method and those of its dual point differ a little.
-        if descent.best_gap <= tol and certify(problem, gram, *descent.best, tol=tol).certifies(
-            tol
-        ):
+        if descent.best_gap <= tol:
+            certificate = certify(problem, gram, *descent.best, tol=tol)
+        if certificate is not None and certificate.certifies(tol):
             status = Status.CONVERGED
         else:
             status = limits.reached()
@@ -120,7 +122,8 @@ def _solve(
             status = _advance(descent, check_every, limits)
     alpha, beta = descent.best
     ended = limits.recorder.elapsed
-    certificate = certify(problem, gram, alpha, beta, tol=tol)
+    if certificate is None or status is not Status.CONVERGED:
+        certificate = certify(problem, gram, alpha, beta, tol=tol)
     if certificate.certifies(tol) and status in (Status.PRECISION, Status.STALLED):
         status = Status.CONVERGED
     return Solution(

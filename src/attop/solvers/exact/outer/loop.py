@@ -74,6 +74,7 @@ class Loop:
             return self._begin_with_subsample(random_state)
         else:
             state.set(*starts.small(state.problem, random_state, self.tuning))
+            state.rescale()  # or scores begin with the rounding of huge ones
         return None
 
     def _begin_with_subsample(self, random_state: Any) -> Status | None:

@@ -21,7 +21,7 @@ from sklearn.utils import gen_batches
 
 from attop.kernels.linear import weighted_gram
 
-#: Ridges that are tried, relative to the largest entry of the diagonal.
+#: Ridges that are tried, relative to the diagonal.
 RIDGES = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 #: Rows of the features that are multiplied at once.
 _ROWS = 2048
@@ -93,11 +93,13 @@ def _factor(matrix: Array):
     The matrix may lack definiteness by the rounding of a kernel that came in single precision.
     A step of the method from there is as good as any: it is judged by what it gains.
     """
-    largest, every = float(np.max(np.abs(np.diag(matrix)))), np.arange(len(matrix))
+    every = np.arange(len(matrix))
+    # Each variable in its own units: next to a sample far out the others would drown in one ridge.
+    diagonal = np.abs(matrix[every, every])
     added = 0.0
     for ridge in RIDGES:
-        matrix[every, every] += ridge * largest - added
-        added = ridge * largest
+        matrix[every, every] += (ridge - added) * diagonal
+        added = ridge
         try:
             return cho_factor(matrix, lower=True, check_finite=False)
         except LinAlgError:

@@ -36,8 +36,9 @@ from attop.solvers.exact.subproblem.hessians import (
 )
 from attop.solvers.exact.tuning import Tuning
 
-#: Iterations at most, and the complementarity (relative to the objective) to stop at by default.
-ITERATIONS, ENOUGH = 60, 1e-10
+#: Iterations at most, how many of them may leave the complementarity as it is (by rounding),
+#: and the complementarity (relative to the objective) to stop at by default.
+ITERATIONS, IDLE, ENOUGH = 60, 8, 1e-10
 #: Values this close to a bound, relative to the largest, are put onto it.
 ROUND = 1e-7
 
@@ -292,9 +293,12 @@ def _solve(problem: Quadratic, enough: float) -> tuple[Array, NDArray[np.bool_]]
     s = bounds.distances(x)
     z = np.full(len(s), max(float(np.mean(np.abs(problem.gradient))), 1e-8))
     y = np.zeros(len(problem.equations))
+    least, idle = np.inf, 0
     for _ in range(ITERATIONS):
         complementarity, size = float(s @ z), abs(float(problem.gradient @ x))
-        if complementarity <= enough * size:
+        idle = 0 if complementarity < 0.9 * least else idle + 1
+        least = min(complementarity, least)
+        if complementarity <= enough * size or idle > IDLE:
             break
         try:
             newton = _Newton(problem, bounds, x, y, z, s)

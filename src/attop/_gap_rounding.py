@@ -1,0 +1,74 @@
+"""What rounding may hide in a duality gap; :doc:`/theory/certificate` says why."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attop._scores import Scores
+from attop._weights import of_rows, weighted, weighted_sum
+from attop.problem import Problem
+
+
+def rounding_of_gap(
+    problem: Problem,
+    exact: Scores,
+    alpha: NDArray[np.floating],
+    beta: NDArray[np.floating],
+    threshold: float,
+    primal: float,
+) -> float:
+    """What the difference of primal and dual value may be off by the rounding of float64.
+
+    The scores of samples far out, or of kernels with large entries, cancel.
+    """
+    computed = problem.positives[exact.computed[problem.positives]]
+    scores, off = exact.values[computed], exact.rounding(computed)
+    of_competitors = 0.0
+    if problem.family.free_threshold and np.isfinite(problem.C):
+        # Any threshold would do, but the competitors have losses.
+        of_competitors = _rounding_of_competitors(problem, exact, threshold)
+    else:
+        off += _rounding_of_threshold(problem, exact, beta)
+    if np.isinf(problem.C):
+        lowest = int(np.argmin(scores))
+        share = off[lowest] / abs(float(scores[lowest]) - threshold or 1.0)
+        losses = 2.0 * primal * float(share) if np.isfinite(primal) else 0.0
+    else:
+        loss = problem.surrogate.value
+        losses_now = loss(threshold - scores)
+        if losses_now.dtype != scores.dtype:  # computed in less precision than the scores
+            off += 2.0**-52 * np.abs(threshold - scores).astype(np.float64)
+        more = loss(threshold - scores + off) - losses_now
+        weights = of_rows(problem.positive_weights, exact.computed[problem.positives])
+        losses = problem.C * weighted_sum(more, weights)
+    # Sums that are not quite equal are worth as much as the scores are.
+    scores = exact.values[exact.support] + (exact.constant - exact.origin())
+    largest = float(np.max(np.abs(scores), initial=0.0))
+    sum_alpha = np.sum(weighted(alpha, problem.positive_weights))
+    sum_beta = np.sum(weighted(beta, problem.competitor_weights))
+    lacking = float(abs(sum_alpha - sum_beta)) * (largest + 1.0)
+    return exact.rounding_of_norm() + losses + of_competitors + lacking
+
+
+def _rounding_of_competitors(problem: Problem, exact: Scores, threshold: float) -> float:
+    """How far the losses of the competitors themselves may be off."""
+    known = exact.computed[problem.competitors]
+    weights, rows = of_rows(problem.competitor_weights, known), problem.competitors[known]
+    scores, value = exact.values[rows], problem.family.value
+    off = exact.rounding(rows)
+    off += exact.of_thresholds * np.abs(scores - threshold).astype(np.float64)
+    high = value(problem, scores + off, weights, threshold)
+    return high - value(problem, scores, weights, threshold)
+
+
+def _rounding_of_threshold(problem: Problem, exact: Scores, beta: NDArray[np.floating]) -> float:
+    """How far the threshold may be off: as far as the scores that it is made of, or may be."""
+    rows = problem.competitors[exact.computed[problem.competitors]]
+    top = problem.competitors[np.flatnonzero(beta)]
+    if len(rows) == 0 or len(top) == 0:
+        return 0.0
+    level = float(np.min(exact.values[top] - exact.rounding(top)))
+    off, scores = exact.rounding(rows), exact.values[rows]
+    off += exact.of_thresholds * (np.abs(scores).astype(np.float64) + problem.betas.linear)
+    return float(np.max(off, where=scores + off >= level, initial=0.0))
