@@ -18,10 +18,10 @@ from attop.problem import Problem
 from attop.solvers.protocol import Settings
 from attop.solvers.solution import Solution, Status
 
-#: Fewer samples are solved as fast by the exact solver.  (Parts of w8a and a9a, lambda 1e-3, gap 1e-3,
-#: seconds of the processor, exact and Newton: TauFPL(0.05) with 1,000 samples 0.083 and 0.076, 0.068
-#: and 0.040; with 3,000 samples 0.143 and 0.099, 0.508 and 0.091; TopPush 0.128 and 0.506, 0.567 and
-#: 0.112.)
+#: Fewer samples are solved as fast by the exact solver.  (Parts of w8a and of a9a, lambda 1e-3,
+#: gap 1e-3, seconds of the processor, exact and Newton: TauFPL(0.05) with 1,000 samples 0.083 and
+#: 0.076, 0.068 and 0.040; with 3,000 samples 0.143 and 0.099, 0.508 and 0.091; TopPush with 3,000
+#: samples 0.128 and 0.506, 0.567 and 0.112.)
 LEAST_SAMPLES = 2048
 #: Steps after which the exact solver takes over.
 STEPS = 150
