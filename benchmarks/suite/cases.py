@@ -24,6 +24,9 @@ METHODS = {
 INTELEX = "SVC of scikit-learn-intelex"
 SKLEARN = "SVC of scikit-learn"
 LINEAR_SVC = "LinearSVC of scikit-learn"
+LOGISTIC = "LogisticRegression of scikit-learn"
+#: What LinearSVC calls the surrogates.
+_LOSSES = {"hinge": "hinge", "quadratic_hinge": "squared_hinge"}
 #: Where the peers stop: their own default, a violation of the conditions of optimality.
 SVC_TOL = 1e-3
 #: Megabytes for kernel columns, for this library and for its peers.
@@ -72,7 +75,11 @@ def estimator_of(case: Case, positive, max_time: float | None = None) -> Any:
     if case.method == LINEAR_SVC:
         from sklearn.svm import LinearSVC
 
-        return LinearSVC(loss="hinge", C=C, random_state=0)
+        return LinearSVC(loss=_LOSSES[case.surrogate], C=C, dual="auto", random_state=0)
+    if case.method == LOGISTIC:
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(C=C)
     if case.method == INTELEX:
         from sklearnex.svm import SVC
     elif case.method == SKLEARN:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from suite import data, machine
-from suite.cases import LINEAR_SVC, SKLEARN, kernel_peers
+from suite.cases import LINEAR_SVC, LOGISTIC, SKLEARN, kernel_peers
 from suite.child import Failed, OutOfTime, in_child
 from suite.results import Results, Row, number, write_rows
 from suite.tables import Table, to_markdown
@@ -90,7 +90,7 @@ class Program:
         """The figures of a case; what went wrong is one of them."""
         method = getattr(case, "method", "")
         repeats, limit, last = self.options.repeats, self.options.limit, self.options.limit
-        if method in (SKLEARN, LINEAR_SVC):
+        if method in (SKLEARN, LINEAR_SVC, LOGISTIC):
             repeats = 1
         if method == SKLEARN:
             limit = last = self.options.sklearn_limit

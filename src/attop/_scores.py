@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches, gen_even_slices
 
 from attop._threads import map_in_threads
-from attop.kernels.blocks import BLOCK, as_float64
+from attop.kernels.blocks import BLOCK, as_float64, rows_at_once
 from attop.kernels.gaussian import (
     PRODUCT_ROUNDING,
     distance_rounding,
@@ -81,7 +81,7 @@ def linear_weights(
     if len(support) == 0:
         return w
     middle = middle_of(X, support)
-    for part in gen_batches(len(support), BLOCK):
+    for part in gen_batches(len(support), rows_at_once(X)):
         samples = as_float64(X[support[part]])
         w += (samples if middle is None else samples - middle).T @ coefficients[part]
     return w
@@ -103,6 +103,7 @@ class Scores:
         self.values: NDArray[Any] = np.zeros(gram.n_samples)
         self.computed = np.zeros(gram.n_samples, dtype=bool)
         self._against_support: Callable[..., NDArray[np.float64]] | None = None
+        self._weights: NDArray[np.float64] | None = None
 
     def compute(self, rows: NDArray[np.intp]) -> None:
         """Compute the scores of `rows` that are not known yet."""
@@ -145,13 +146,15 @@ class Scores:
     def _compute_linear(self, rows: NDArray[np.intp]) -> None:
         """The same through the weight vector, which needs no kernel entries."""
         X, w = self.gram.X, self.weights()
-        for i in range(0, len(rows), BLOCK):
-            some = rows[i : i + BLOCK]
+        for part in gen_batches(len(rows), rows_at_once(X)):
+            some = rows[part]
             self.values[some] = as_float64(X[some]) @ w
 
     def weights(self) -> NDArray[np.float64]:
-        """``w`` itself, of the linear kernel."""
-        return linear_weights(self.gram.X, self.support, self.coefficients)
+        """``w`` itself, of the linear kernel; computed once."""
+        if self._weights is None:
+            self._weights = linear_weights(self.gram.X, self.support, self.coefficients)
+        return self._weights
 
     def w_norm2(self) -> float:
         """``|w|^2 = sum a_v s_v``."""

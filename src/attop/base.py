@@ -66,9 +66,9 @@ Kernel, default="rbf"
     n_components : int, default=100
         Number of these features, at most the number of samples for "nystroem".
     solver : {"auto", "exact", "pairwise", "primal"}, default="auto"
-        "auto" is "exact".  "pairwise" is the coordinate descent of the paper on the dual;
-        "primal" works on ``w`` itself, for the linear kernel or an approximation, with a
-        finite C.
+        "auto" is "exact", and for linear models of some thousand samples "primal" first.
+        "pairwise" is the coordinate descent of the paper on the dual; "primal" works on ``w``
+        itself, for the linear kernel or an approximation, with a finite C.
     solver_options : dict, default=None
         Further options of the solver, by name: those of `attop.solvers.pairwise.solve` or
         `attop.solvers.primal.solve`; "exact" has none.

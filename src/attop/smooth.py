@@ -7,8 +7,8 @@ the slopes from given ones makes them smooth.  With the width :math:`\mu` and th
 .. math::
 
     l_\mu(x) &= \max_{0 \le q \le 1} \; q (1 + x) - \frac{\mu}{2} (q - \bar q)^2, \\
-    t_\mu(s) &= \max_{0 \le p_j \le 1/K, \; \sum p_j = 1} \;
-        \langle p, s \rangle - \frac{K \mu}{2} |p - \bar p|^2,
+    t_\mu(s) &= \max_{0 \le p_j \le 1, \; \sum p_j = K} \;
+        \frac{1}{K} \sum_j p_j s_j - \frac{\mu}{2} (p_j - \bar p_j)^2,
 
 and the surrogate quantile the root of :math:`\sum l_{\theta\mu}(\theta (s_j - t)) = m \tau`.
 All are below the originals by at most :math:`\mu / 2`, and by much less where the given
@@ -19,6 +19,9 @@ already; a width other than 0 makes it less steep in the same way, by :math:`l_\
 At any ``w``, the slopes :math:`\alpha_i = C l_\mu'(t_\mu - s_i)` and
 :math:`\beta = (\sum \alpha) \nabla_s t_\mu` are a feasible point of the dual: every gradient
 brings a lower bound on the optimum.
+
+All sums are over the copies of the samples, whose slopes are equal; compiled, since Newton's line
+search asks for thresholds many times.
 """
 
 from __future__ import annotations
@@ -26,11 +29,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from attop.surrogates import Surrogate
-from attop.thresholds import surrogate_root
 
 Vector = NDArray[np.float64]
 
@@ -80,71 +82,156 @@ class SmoothLoss:
 class SmoothThreshold:
     """Threshold of the smooth problem, and its derivatives by the scores of the competitors.
 
+    All are those of one copy.
+
     Attributes
     ----------
     value : float
         The threshold.
-    share : ndarray
-        Its gradient: non-negative, of sum 1.
     slope : ndarray
-        The same on the scale from 0 to 1: what the next smoothing may stay near to.
-    curvature : ndarray
-        Weights ``c`` of its Hessian ``sum c_j (e_j - q)(e_j - q)'``.
-    centre : ndarray
-        The ``q`` of the Hessian, of sum 1 where ``c`` is not 0.
+        Its gradient on the scale on which the steepest is 1 (hinge, mean of the largest): what
+        the next smoothing may stay near to.
+    total : float
+        Sum of the slopes of all copies.
+    bend : float
+        Second derivative ``c`` of those copies whose slope is `free`; the Hessian is
+        ``sum c (e_j - q)(e_j - q)'`` over them.
+    free : ndarray of bool
+        Which slopes are between their bounds.
+    centred_on_free : bool
+        Whether ``q`` is the mean of the free copies, or the gradient.
     """
 
     value: float
-    share: Vector
     slope: Vector
-    curvature: Vector
-    centre: Vector
+    total: float
+    bend: float
+    free: NDArray[np.bool_]
+    centred_on_free: bool
+
+    @property
+    def share(self) -> Vector:
+        """The gradient: non-negative, and of sum 1 over all copies."""
+        return self.slope / self.total
+
+    @property
+    def curvature(self) -> Vector:
+        """``c`` of each copy, 0 where its slope is at a bound."""
+        return np.where(self.free, self.bend, 0.0)
+
+    def centre(self, weights: Vector) -> Vector:
+        """``q``, for one copy of each; of sum 1 over all copies where any are free."""
+        if not self.centred_on_free:
+            return self.share
+        return np.where(self.free, 1.0 / max(float(weights @ self.free), 1e-300), 0.0)
 
 
-def smooth_top_mean(scores: Vector, K: int, width: float, given: Vector) -> SmoothThreshold:
+def smooth_top_mean(
+    scores: Vector,
+    weights: Vector,
+    K: float,
+    width: float,
+    given: Vector,
+    near: float | None = None,
+) -> SmoothThreshold:
     """The smooth mean of the K largest scores.
 
-    The maximiser is ``p_j = clip((s_j - level) / width + given_j, 0, 1) / K``.
+    The maximiser is ``p_j = clip((s_j - level) / width + given_j, 0, 1)``, its level found by
+    Newton's steps from `near`, a guess of the threshold.
     """
     lifted = scores + width * given
-    # All K largest count fully at the lower end, and at the upper end only those above it.
-    kth = float(np.partition(lifted, len(lifted) - K)[len(lifted) - K])
-    low, high = kth - width, kth
-    certain = np.count_nonzero(lifted >= high + width)
-    window = lifted[(lifted > low) & (lifted < high + width)]
-
-    def excess(level: float) -> float:
-        return certain + float(np.sum(np.clip((window - level) / width, 0.0, 1.0))) - K
-
-    level = low if excess(low) <= 0.0 else brentq(excess, low, high, xtol=1e-14 * width)
+    guess = np.nan if near is None else near - 0.5 * width
+    level = _level(lifted, weights, float(K), width, guess)
     slope = np.clip((lifted - level) / width, 0.0, 1.0)
-    share = slope / np.sum(slope)
+    copies = weights * slope
+    total = float(np.sum(copies))
+    value = float(copies @ scores) / total
+    value -= 0.5 * width * float(weights @ (slope - given) ** 2) / K
     free = (slope > 0.0) & (slope < 1.0)
-    n_free = float(np.count_nonzero(free))
-    value = float(share @ scores) - 0.5 * K * width * float(np.sum((share - given / K) ** 2))
-    return SmoothThreshold(value, share, slope, free / (K * width), free / max(1.0, n_free))
+    return SmoothThreshold(value, slope, total, 1.0 / (K * width), free, True)
+
+
+@njit(cache=True, nogil=True)
+def _level(lifted, weights, K, width, guess):
+    """The root of ``sum v clip((lifted - level) / width, 0, 1) = K``, which falls."""
+    low, high = np.min(lifted) - width, np.max(lifted)
+    if np.sum(weights) <= K * (1.0 + 1e-14):
+        return low
+    level = guess if low < guess < high else 0.5 * (low + high)
+    scale = 1.0 / width
+    for _ in range(200):
+        total, free = 0.0, 0.0
+        for j in range(lifted.size):
+            x = lifted[j] - level
+            if x > 0.0:
+                if x >= width:
+                    total += weights[j]
+                else:
+                    total += weights[j] * x * scale
+                    free += weights[j]
+        excess = total - K
+        if abs(excess) <= 1e-13 * K:
+            break
+        if excess > 0.0:
+            low = level
+        else:
+            high = level
+        following = level + excess * width / free if free > 0.0 else np.nan
+        if not low < following < high:
+            following = 0.5 * (low + high)
+        if following == level or not low < following < high:
+            break
+        level = following
+    return level
 
 
 def smooth_quantile(
-    scores: Vector, budget: float, theta: float, surrogate: Surrogate, width: float, given: Vector
+    scores: Vector,
+    weights: Vector,
+    budget: float,
+    theta: float,
+    surrogate: Surrogate,
+    width: float,
+    given: Vector,
+    near: float | None = None,
 ) -> SmoothThreshold:
-    """The smooth surrogate quantile.
+    """The smooth surrogate quantile, by Newton's steps from `near`.
 
-    The sum is convex and falls in ``t``: Newton's steps from the left of the root stay there.
+    The sum is convex and falls in ``t``: one step leads to the left of the root, and there the
+    following ones stay.  A surrogate that is smooth is left as it is.
     """
-    kinked = surrogate.curvature == 0.0
-    loss = SmoothLoss(surrogate, theta * width if kinked else 0.0, given)
-    t = surrogate_root(scores, budget, theta, surrogate)
-    if kinked:
-        t -= 0.5 * width
-        for _ in range(100):
-            x = theta * (scores - t)
-            step = (float(np.sum(loss.value(x))) - budget) / (theta * float(np.sum(loss.slope(x))))
-            t += step
-            if step <= 1e-15 * max(abs(t), width):
+    curvature = surrogate.curvature
+    assert curvature is not None
+    scaled = 0.0 if curvature else theta * width
+    start = float(np.max(scores)) if near is None else near
+    bend = curvature + scaled
+    t = _root(scores, weights, budget, theta, curvature, scaled, surrogate.steepest, given, start)
+    slope = np.clip((1.0 + theta * (scores - t) + scaled * given) / bend, 0.0, surrogate.steepest)
+    total = float(weights @ slope)
+    free = (slope > 0.0) & (slope < surrogate.steepest)
+    return SmoothThreshold(t, slope, total, theta / (total * bend), free, False)
+
+
+@njit(cache=True, nogil=True)
+def _root(scores, weights, budget, theta, curvature, width, steepest, given, start):
+    """The root ``t`` of ``sum v l(theta (s - t)) = budget`` for the smooth surrogate ``l``."""
+    t, top = start, np.max(scores)
+    scale = 1.0 / (curvature + width)
+    for _ in range(200):
+        value, total = 0.0, 0.0
+        for j in range(scores.size):
+            x = 1.0 + theta * (scores[j] - t)
+            q = min(max((x + width * given[j]) * scale, 0.0), steepest)
+            more = q * x - 0.5 * (width * (q - given[j]) ** 2 + curvature * q * q)
+            value += weights[j] * more
+            total += weights[j] * q
+        if total == 0.0:  # to the right of all that counts
+            if t <= top:
                 break
-    x = theta * (scores - t)
-    slope = loss.slope(x)
-    sum_slope = float(np.sum(slope))
-    share = slope / sum_slope
-    return SmoothThreshold(t, share, slope, (theta / sum_slope) * loss.curvature(x), share)
+            t = top
+            continue
+        step = (value - budget) / (theta * total)
+        t += step
+        if abs(step) <= 1e-13 * max(abs(t), 1.0 / theta):
+            break
+    return t

@@ -160,9 +160,18 @@ class Family(ABC):
         return float(np.max(beta))
 
     def smooth_threshold(
-        self, problem: Problem, competitors: Vector, weights: Vector, width: float, given: Vector
+        self,
+        problem: Problem,
+        competitors: Vector,
+        weights: Vector,
+        width: float,
+        given: Vector,
+        near: float | None = None,
     ) -> SmoothThreshold:
-        """The threshold made smooth over a `width`, near the `given` slopes (primal solver)."""
+        """The threshold made smooth over a `width`, close to the `given` slopes (primal solver).
+
+        One that is expected `near` a number is found faster.
+        """
         raise NotImplementedError
 
     def project(self, problem: Problem, alpha: Vector, beta: Vector, delta: float):

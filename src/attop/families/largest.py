@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attop._weights import weighted_sum
 from attop.families.base import BetaTerms, Family, Vector
-from attop.smooth import SmoothThreshold, smooth_top_mean
+
+if TYPE_CHECKING:
+    from attop.smooth import SmoothThreshold
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,15 @@ class Largest(Family):
         return proportional_multiple(float(np.min(positives)) - float(np.max(competitors)))
 
     def largest_beta(self, problem, beta) -> float:
-        return weighted_sum(beta, problem.competitor_weights)
+        weights = problem.competitor_weights
+        return weighted_sum(beta, weights) / _one_sample(weights)
 
-    def smooth_threshold(self, problem, competitors, weights, width, given) -> SmoothThreshold:
-        return smooth_top_mean(competitors, 1, width, given)
+    def smooth_threshold(
+        self, problem, competitors, weights, width, given, near=None
+    ) -> SmoothThreshold:
+        from attop.smooth import smooth_top_mean  # compiled: not at import
+
+        return smooth_top_mean(competitors, weights, _one_sample(weights), width, given, near)
 
     def project(self, problem, alpha, beta, delta) -> tuple[Vector, Vector]:
         from attop.projections import project_without_cap  # compiled: not at import
@@ -52,6 +60,11 @@ class Largest(Family):
 
     def zero_is_optimal(self, problem) -> bool:
         return positives_can_fill(problem, 1)
+
+
+def _one_sample(weights: Vector) -> float:
+    """Of how many copies the mean is taken so that one sample, if it is the largest, can be all."""
+    return min(1.0, float(np.min(weights)))
 
 
 def proportional_multiple(margin: float) -> float:

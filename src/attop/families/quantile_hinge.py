@@ -7,13 +7,15 @@ prices the cap of the betas with budget / theta.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from attop.families.base import BetaTerms, Cap, Family, Vector
-from attop.smooth import SmoothThreshold, smooth_quantile
 from attop.thresholds import surrogate_root
+
+if TYPE_CHECKING:
+    from attop.smooth import SmoothThreshold
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,14 @@ class SurrogateQuantile(Family):
     def slopes(self, problem, competitors, weights, threshold) -> Vector:
         return problem.surrogate.slope(self.theta * (competitors - threshold))
 
-    def smooth_threshold(self, problem, competitors, weights, width, given) -> SmoothThreshold:
+    def smooth_threshold(
+        self, problem, competitors, weights, width, given, near=None
+    ) -> SmoothThreshold:
+        from attop.smooth import smooth_quantile  # compiled: not at import
+
+        surrogate = problem.surrogate
         return smooth_quantile(
-            competitors, self.budget, self.theta, problem.surrogate, width, given
+            competitors, weights, self.budget, self.theta, surrogate, width, given, near
         )
 
     def subsampled(self, share, copies) -> Self:

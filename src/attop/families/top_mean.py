@@ -7,6 +7,7 @@ at most ``1 / K`` of all, ``beta_j <= sum(alpha) / K``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from attop._selection import largest_of
 from attop._weights import are_unit, of_rows, weighted_sum
 from attop.families.base import BetaTerms, Cap, Family, Vector
 from attop.families.largest import Largest, positives_can_fill, proportional_multiple
-from attop.smooth import SmoothThreshold, smooth_top_mean
 from attop.thresholds import top_copies, top_mean
+
+if TYPE_CHECKING:
+    from attop.smooth import SmoothThreshold
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,12 @@ class TopMean(Family):
     def largest_beta(self, problem, beta) -> float:
         return weighted_sum(beta, problem.competitor_weights) / self.K
 
-    def smooth_threshold(self, problem, competitors, weights, width, given) -> SmoothThreshold:
-        return smooth_top_mean(competitors, self.K, width, given)
+    def smooth_threshold(
+        self, problem, competitors, weights, width, given, near=None
+    ) -> SmoothThreshold:
+        from attop.smooth import smooth_top_mean  # compiled: not at import
+
+        return smooth_top_mean(competitors, weights, self.K, width, given, near)
 
     def project(self, problem, alpha, beta, delta) -> tuple[Vector, Vector]:
         from attop.projections import project_topk  # compiled: not at import

@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 #: Rows and columns of blocks that are summed up; in float64 they fit the caches of most machines.
 BLOCK = 768
+
+
+#: Sparse rows that are taken at once: to take them costs more than to sum them up.
+SPARSE_BLOCK = 2**15
+
+
+def rows_at_once(X: Any) -> int:
+    """How many rows of samples a pass takes at once."""
+    return SPARSE_BLOCK if sp.issparse(X) else BLOCK
 
 
 def as_float64(X: Any) -> Any:

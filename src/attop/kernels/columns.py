@@ -8,6 +8,7 @@ which keeps more digits in single precision.  For the same reason its samples ar
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
@@ -37,6 +38,12 @@ class Workers:
             return
         edges = np.linspace(0, n, n_parts + 1).astype(np.int64)
         self._pool.map(function, [(start, stop, *arguments) for start, stop in pairwise(edges)])
+
+    def call(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What `function` returns for each tuple of arguments, one by one or in threads."""
+        if min(self.count, len(calls)) <= 1:
+            return [function(*arguments) for arguments in calls]
+        return self._pool.map(function, calls)
 
     def close(self) -> None:
         """End the threads."""

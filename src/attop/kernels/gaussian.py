@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from attop.kernels.blocks import BLOCK, as_float64, slices
+from attop.kernels.blocks import BLOCK, as_float64, rows_at_once, slices
 
 #: An inner product of d features in BLAS errs by at most so many times ``sqrt(d) u |x| |x'|``.
 PRODUCT_ROUNDING = 4.0
@@ -171,7 +171,7 @@ def norms_from(
     """Norms of the samples at `rows`, from `middle` if there is one, in bounded memory."""
     if len(rows) == 0:
         return np.empty(0)
-    parts = (as_float64(X[rows[part]]) for part in slices(len(rows), BLOCK))
+    parts = (as_float64(X[rows[part]]) for part in slices(len(rows), rows_at_once(X)))
     squares = [squared_norms(some if middle is None else some - middle) for some in parts]
     return np.sqrt(np.concatenate(squares))
 

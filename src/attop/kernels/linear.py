@@ -22,7 +22,7 @@ from attop.kernels import gaussian
 from attop.kernels.columns import Workers
 
 #: Samples that the centre is taken from, at least.
-_FOR_CENTRE = 1024
+FOR_CENTRE = 1024
 
 _FAST = {"contract", "nsz", "arcp", "reassoc"}
 #: Samples that one call sums up, so that an interrupt is seen in between.
@@ -54,7 +54,7 @@ class LinearStore:
         self.errors = None
         self.centre = np.zeros(X.shape[1])
         if not sp.issparse(X):
-            self.centre = gaussian.centre(X[:: max(1, self.n_samples // _FOR_CENTRE)])
+            self.centre = gaussian.centre(X[:: max(1, self.n_samples // FOR_CENTRE)])
         #: Largest entry of the diagonal, and largest squared norm of a sample.
         self.largest = self.extent = (
             float(np.max(_squares(X))) if sp.issparse(X) else _largest_square(X, self.centre)
@@ -89,10 +89,10 @@ class LinearStore:
         vector = self.combination(rows[nonzero], weights[nonzero])
         if sp.issparse(self.X):
             parts = self.X.data, self.X.indices, self.X.indptr
-            self.workers.over_rows(_sparse_product, self.n_samples, *parts, vector, out)
+            self.workers.over_rows(sparse_product, self.n_samples, *parts, vector, out)
         else:
             offset = float(self.centre @ vector)
-            self.workers.over_rows(_dense_product, self.n_samples, self.X, vector, offset, out)
+            self.workers.over_rows(dense_product, self.n_samples, self.X, vector, offset, out)
 
     def add_product(self, rows, weights, out: NDArray[np.float64], keep: bool = True) -> None:
         """The same, as no column is missing."""
@@ -105,9 +105,9 @@ class LinearStore:
             part = slice(start, start + _ROWS)
             if sp.issparse(self.X):
                 arrays = self.X.data, self.X.indices, self.X.indptr
-                _sparse_sum(*arrays, rows[part], weights[part], vector)
+                sparse_sum(*arrays, rows[part], weights[part], vector)
             else:
-                _dense_sum(self.X, self.centre, rows[part], weights[part], vector)
+                dense_sum(self.X, self.centre, rows[part], weights[part], vector)
         return vector
 
     def features(self, rows: NDArray[np.intp]) -> Any:
@@ -138,6 +138,17 @@ def _squares(X) -> NDArray[np.float64]:
     return squares
 
 
+def weighted_gram(X, rows: NDArray[np.intp], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``sum weights_r x_r x_r'`` over some rows of CSR samples."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    width = max(1, X.nnz // max(1, X.shape[0]))
+    step = max(1, _ROWS * 128 // width**2)
+    for i in range(0, len(rows), step):
+        part = slice(i, i + step)
+        _half_gram(X.data, X.indices, X.indptr, rows[part], weights[part], total)
+    return total + total.T
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _largest_square(X, centre):
     largest = 0.0
@@ -150,7 +161,8 @@ def _largest_square(X, centre):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def _dense_sum(X, centre, rows, weights, vector):
+def dense_sum(X, centre, rows, weights, vector):
+    """Add ``sum weights_i (x_i - centre)`` to a vector."""
     for i in range(rows.size):
         sample, weight = X[rows[i]], weights[i]
         for j in range(vector.size):
@@ -158,7 +170,8 @@ def _dense_sum(X, centre, rows, weights, vector):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def _dense_product(start, stop, X, vector, offset, out):
+def dense_product(start, stop, X, vector, offset, out):
+    """Add ``<x, vector> - offset`` to each entry of `out`."""
     for i in range(start, stop):
         sample = X[i]
         total = -offset
@@ -168,16 +181,30 @@ def _dense_product(start, stop, X, vector, offset, out):
 
 
 @njit(cache=True, nogil=True)
-def _sparse_sum(data, indices, indptr, rows, weights, vector):
+def sparse_sum(data, indices, indptr, rows, weights, vector):
+    """Add ``sum weights_i x_i`` to a vector."""
     for i in range(rows.size):
         for k in range(indptr[rows[i]], indptr[rows[i] + 1]):
             vector[indices[k]] += weights[i] * data[k]
 
 
 @njit(cache=True, nogil=True)
-def _sparse_product(start, stop, data, indices, indptr, vector, out):
+def sparse_product(start, stop, data, indices, indptr, vector, out):
+    """Add ``<x, vector>`` to each entry of `out`."""
     for i in range(start, stop):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
             total += data[k] * vector[indices[k]]
         out[i] += total
+
+
+@njit(cache=True, nogil=True)
+def _half_gram(data, indices, indptr, rows, weights, total):
+    """Half of ``sum weights_r x_r x_r'``: with its transpose it is the whole."""
+    for i in range(rows.size):
+        start, stop = indptr[rows[i]], indptr[rows[i] + 1]
+        for k in range(start, stop):
+            value, row = weights[i] * data[k], indices[k]
+            total[row, row] += 0.5 * value * data[k]
+            for m in range(start, k):
+                total[row, indices[m]] += value * data[m]

@@ -23,8 +23,10 @@ SOLVERS: dict[str, str] = {
     "pairwise": "attop.solvers.pairwise:solve",
     "primal": "attop.solvers.primal:solve",
 }
-#: The solver that ``"auto"`` stands for.
+#: The solver that takes every problem.
 DEFAULT_SOLVER = "exact"
+#: What ``"auto"`` stands for: a choice among them.
+AUTO_SOLVER = "attop.solvers.auto:solve"
 #: That of problems without a dual, under any name.
 NONCONVEX_SOLVER = "attop.solvers.primal:solve_quantile"
 #: Arguments that the library itself gives to solvers: no options for users.
@@ -33,7 +35,7 @@ _GIVEN = {*signature(Solver.__call__).parameters, "columns", "tuning"}
 
 def get_solver(name: str, convex: bool = True) -> Solver:
     """The function of the solver called `name`, a key of `SOLVERS` or ``"auto"``."""
-    where = SOLVERS[DEFAULT_SOLVER if name == "auto" else name] if convex else NONCONVEX_SOLVER
+    where = SOLVERS.get(name, AUTO_SOLVER) if convex else NONCONVEX_SOLVER
     module, function = where.split(":")
     return getattr(load(module), function)
 

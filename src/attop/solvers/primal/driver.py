@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from attop._threads import with_one_blas_thread
 from attop.families.base import Family
 from attop.kernels.functions import Gram
-from attop.objectives import certify, infeasibility, relative_gap
+from attop.objectives import Certificate, certify, infeasibility, relative_gap
 from attop.problem import Problem
 from attop.solvers.limits import Limits
 from attop.solvers.primal.newton import Newton
@@ -77,6 +78,24 @@ def solve(
     Solution
     """
     _check(problem, gram, method, check_every)
+    # Threads of BLAS wait for each other longer than the factorisations here take.
+    return with_one_blas_thread(
+        _solve, problem, gram, tol, max_iter, max_time, start, verbose, method, check_every
+    )
+
+
+def _solve(
+    problem: Problem,
+    gram: Gram,
+    tol: float,
+    max_iter: int,
+    max_time: float | None,
+    start: tuple[Vector, Vector] | None,
+    verbose: int,
+    method: str,
+    check_every: int,
+) -> Solution:
+    """The same, its arguments checked."""
     if max_iter < 0 and method == "subgradient":
         max_iter = SUBGRADIENT_STEPS
     limits = Limits(max_iter, max_time)
@@ -85,15 +104,17 @@ def solve(
     descent = _begin(problem, samples, start, method, limits)
     began = limits.recorder.elapsed
     status: Status | None = None
+    certificate: Certificate | None = None
     while status is None:
         gap = relative_gap(descent.primal, descent.dual)
         limits.recorder.add(limits.rounds, descent.primal, descent.dual, gap)
         if verbose:
             print(f"step {limits.rounds}: primal {descent.primal:.8g}, gap {gap:.2e}")
+        certificate = None
         # The weights of Newton's method and those of its dual point differ a little.
-        if descent.best_gap <= tol and certify(problem, gram, *descent.best, tol=tol).certifies(
-            tol
-        ):
+        if descent.best_gap <= tol:
+            certificate = certify(problem, gram, *descent.best, tol=tol)
+        if certificate is not None and certificate.certifies(tol):
             status = Status.CONVERGED
         else:
             status = limits.reached()
@@ -101,7 +122,8 @@ def solve(
             status = _advance(descent, check_every, limits)
     alpha, beta = descent.best
     ended = limits.recorder.elapsed
-    certificate = certify(problem, gram, alpha, beta, tol=tol)
+    if certificate is None or status is not Status.CONVERGED:
+        certificate = certify(problem, gram, alpha, beta, tol=tol)
     if certificate.certifies(tol) and status in (Status.PRECISION, Status.STALLED):
         status = Status.CONVERGED
     return Solution(

@@ -14,22 +14,19 @@ are
     w - \sum \alpha_i (x_i - g), \qquad
     I + C \sum l''_i (x_i - g)(x_i - g)^T + \sum_i \alpha_i \; \nabla^2 t .
 
-Only samples within the width of a kink enter the Hessian.
+Only samples within the width of a kink enter the Hessian.  It is factorised where there are few
+features, and else only multiplied with vectors, by conjugate gradients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import brentq
-from scipy.sparse.linalg import LinearOperator, cg
 
-from attop.kernels.functions import as_float64
 from attop.objectives import dual_value, primal_value, relative_gap
 from attop.problem import Problem
 from attop.smooth import SmoothLoss, SmoothThreshold
@@ -39,39 +36,42 @@ from attop.solvers.primal.samples import Samples
 Vector = NDArray[np.float64]
 
 #: Up to so many features the Hessian is formed and factorised.
-DIRECT_UP_TO = 2000
-#: Rows of the Hessian at a time, fewer where they take more operations than that.
-_BLOCK, _OPERATIONS = 8192, 5e8
+DIRECT_UP_TO = 1500
 #: The smoothing is over the whole margin at first ...
-_FIRST_WIDTH = 1.0
+FIRST_WIDTH = 1.0
 #: ... and shrinks by this factor ...
-_SHRINK = 0.7
+SHRINK = 0.7
 #: ... where the gap has not fallen to this share of what it was ...
-_SLOW = 0.5
+SLOW = 0.5
 #: ... down to where rounding would decide.
-_SMALLEST_WIDTH = 1e-9
+SMALLEST_WIDTH = 1e-9
 #: A smooth problem is solved where its gap, |gradient|^2 / 2, is this share of the penalty.
-_SOLVED = 0.5
+SOLVED = 0.5
 #: The loss gets wider in proportion where C times the spread of the samples is larger than
 #: this: its curvature would leave no digits to the rest.  (400 random problems with C from 1e-4
 #: to 1e6 and features from 1e-6 to 1e6: 94 % converge, 85 % without.)
-_STEEP = 1e4
+STEEP = 1e4
 #: The gap has to halve once in so many steps.
-_IDLE_STEPS = 100
+IDLE_STEPS = 100
+#: The line search ends where the slope has fallen to this share, or after so many looks.
+FLAT, LOOKS = 0.1, 12
+#: Conjugate gradients: residual relative to the gradient, and products at most.
+RESIDUAL, PRODUCTS = 0.05, 300
 
 
 @dataclass(frozen=True)
 class _Smooth:
-    """Derivatives of the smooth objective by the scores, at one point."""
+    """Derivatives of the smooth objective by the scores of one copy each, at one point."""
 
     threshold: SmoothThreshold
     alpha: Vector
-    curvature: Vector
+    total: float
+    bend: Vector
 
     @property
     def beta(self) -> Vector:
         """The betas of the dual point."""
-        return float(np.sum(self.alpha)) * self.threshold.share
+        return (self.total / self.threshold.total) * self.threshold.slope
 
 
 class _Curved(NamedTuple):
@@ -80,23 +80,6 @@ class _Curved(NamedTuple):
     rows: NDArray[np.intp]
     weights: Vector
     centre: Vector
-
-    def blocks(self) -> Iterator[_Curved]:
-        """The term in parts of bounded size."""
-        size = max(1, min(_BLOCK, int(_OPERATIONS / len(self.centre) ** 2)))
-        for i in range(0, len(self.rows), size):
-            part = slice(i, i + size)
-            yield _Curved(self.rows[part], self.weights[part], self.centre)
-
-    def product(self, samples: Samples) -> Callable[[Vector], Vector]:
-        """The product of the term with a vector, without its matrix."""
-        X = as_float64(samples.X[self.rows])
-
-        def multiply(v: Vector) -> Vector:
-            along = self.weights * (X @ v - self.centre @ v)
-            return X.T @ along - self.centre * np.sum(along)
-
-        return multiply
 
 
 class Newton:
@@ -109,40 +92,45 @@ class Newton:
     samples : Samples
         Its samples.
     alpha, beta : ndarray
-        A point of the dual; the method begins with its weights and near its slopes.
+        A point of the dual; the method begins near its slopes.
     limits : Limits
         A step that takes longer than that is given up.
+    w : ndarray, optional
+        The weights to begin with; those of the point by default.
+    width : float
+        Width of the first smoothing.
     """
 
     def __init__(
-        self, problem: Problem, samples: Samples, alpha: Vector, beta: Vector, limits: Limits
+        self,
+        problem: Problem,
+        samples: Samples,
+        alpha: Vector,
+        beta: Vector,
+        limits: Limits,
+        w: Vector | None = None,
+        width: float = FIRST_WIDTH,
     ):
         self.problem, self.samples, self.limits = problem, samples, limits
-        self.w = samples.weights(problem, alpha, beta)
+        # Contiguous, so that compiled code has one kind of them to know.
+        self.alpha_copies = np.ascontiguousarray(problem.positive_weights)
+        self.beta_copies = np.ascontiguousarray(problem.competitor_weights)
+        self.w = samples.weights(problem, alpha, beta) if w is None else w
         self.scores = samples.scores(self.w)
-        self.width = _FIRST_WIDTH
-        self.steepness = max(1.0, problem.C * samples.spread() / _STEEP)
+        self.width = width
+        self.steepness = max(1.0, problem.C * samples.spread() / STEEP)
         self._gap_before, self._watched_gap, self._idle = 0.0, np.inf, 0
         self._lowest, self._highest = np.inf, -np.inf
+        self._near: float | None = None
         self.best_gap, self.best = np.inf, (alpha, beta)
         self.given_alpha = np.clip(alpha / problem.C, 0.0, problem.surrogate.steepest)
         largest = problem.family.largest_beta(problem, beta)
-        self.given_share = np.clip(beta / max(largest, 1e-300), 0.0, 1.0)
+        self.given_slope = np.clip(beta / max(largest, 1e-300), 0.0, 1.0)
         self._look()
-
-    @property
-    def alpha(self) -> Vector:
-        """Alphas of the dual point."""
-        return self.point.alpha
-
-    @property
-    def beta(self) -> Vector:
-        """Betas of the dual point."""
-        return self.point.beta
 
     def advance(self) -> bool:
         """Make one step; False where neither a step nor less smoothing helps any more."""
-        if 0.5 * float(self.gradient @ self.gradient) <= _SOLVED * self._penalty():
+        if 0.5 * float(self.gradient @ self.gradient) <= SOLVED * self._penalty():
             self._recentre()
         if not self._step() and not (self._recentre() and self._step()):
             return self._steepens()
@@ -155,13 +143,13 @@ class Newton:
         if gap < 0.5 * self._watched_gap:
             self._watched_gap, self._idle = gap, 0
         self._idle += 1
-        return self._idle <= _IDLE_STEPS or self._steepens()
+        return self._idle <= IDLE_STEPS or self._steepens()
 
     def _steepens(self) -> bool:
         """Begin anew with the loss as steep as it is; False where it was."""
         if self.steepness == 1.0:
             return False
-        self.steepness, self.width, self._idle = 1.0, _FIRST_WIDTH, 0
+        self.steepness, self.width, self._idle = 1.0, FIRST_WIDTH, 0
         self._look()
         return True
 
@@ -181,39 +169,44 @@ class Newton:
         if self.problem.betas.norm_price and self.loss_width == 0.0:
             return False
         gap = self.primal - self.dual
-        if gap > _SLOW * self._gap_before:
-            self.width = max(_SHRINK * self.width, _SMALLEST_WIDTH)
+        if gap > SLOW * self._gap_before:
+            self.width = max(SHRINK * self.width, SMALLEST_WIDTH)
         self._gap_before = gap
-        self.given_alpha = self.alpha / self.problem.C
-        self.given_share = self.point.threshold.slope
+        self.given_alpha = self.point.alpha / self.problem.C
+        self.given_slope = self.point.threshold.slope
         self._look()
         return True
 
     def _penalty(self) -> float:
         """What the smoothing takes off for the distance of the slopes from the given ones."""
-        problem, t = self.problem, self.point.threshold
-        penalty = self.loss_width * problem.C
-        penalty *= float(np.sum((self.alpha / problem.C - self.given_alpha) ** 2))
+        problem, point, t = self.problem, self.point, self.point.threshold
+        distance2 = float(self.alpha_copies @ (point.alpha / problem.C - self.given_alpha) ** 2)
+        penalty = self.loss_width * problem.C * distance2
         if not problem.betas.norm_price:
-            distance2 = float(np.sum((t.slope - self.given_share) ** 2))
-            penalty += self.width * float(np.sum(self.alpha)) * distance2 / float(np.sum(t.slope))
+            distance2 = float(self.beta_copies @ (t.slope - self.given_slope) ** 2)
+            penalty += self.width * point.total * distance2 / t.total
         return 0.5 * penalty
 
     def _look(self) -> None:
         """Gradient, primal and dual at the present weights and width."""
+        problem = self.problem
         self.point = self._smooth(self.scores)
-        dual_w = self.samples.weights(self.problem, self.alpha, self.beta)
+        alpha, beta = self.point.alpha, self.point.beta
+        dual_w = self.samples.weights(problem, alpha, beta)
         self.gradient = self.w - dual_w
-        self.primal = primal_value(self.problem, float(self.w @ self.w), self.scores)
+        self.primal = primal_value(problem, float(self.w @ self.w), self.scores)
         norm2 = float(dual_w @ dual_w)
-        self.dual = dual_value(self.problem, norm2, self.alpha, self.beta)
-        # The model is the one of the dual point, and steep losses tell the two apart.
-        of_point = primal_value(self.problem, norm2, self.samples.scores(dual_w))
-        if relative_gap(of_point, self.dual) < self.best_gap:
-            self.best_gap = relative_gap(of_point, self.dual)
-            self.best = self.alpha, self.beta
-        self._lowest = min(self._lowest, self.primal, of_point)
+        self.dual = dual_value(problem, norm2, alpha, beta)
+        self._lowest = min(self._lowest, self.primal)
         self._highest = max(self._highest, self.dual)
+        # The model is the one of the dual point, and steep losses tell the two apart.
+        if relative_gap(self.primal, self.dual) < self.best_gap:
+            of_point = primal_value(problem, norm2, self.samples.scores(dual_w))
+            self._lowest = min(self._lowest, of_point)
+            if relative_gap(of_point, self.dual) < self.best_gap:
+                self.best_gap = relative_gap(of_point, self.dual)
+                self.best = alpha, beta
+                self.best_w = dual_w
 
     def _smooth(self, scores: Vector) -> _Smooth:
         """Derivatives of the smooth objective at `scores`."""
@@ -221,13 +214,16 @@ class Newton:
         t = problem.family.smooth_threshold(
             problem,
             scores[problem.competitors],
-            problem.competitor_weights,
+            self.beta_copies,
             self.width,
-            self.given_share,
+            self.given_slope,
+            self._near,
         )
+        self._near = t.value
         loss = SmoothLoss(problem.surrogate, self.loss_width, self.given_alpha)
         x = t.value - scores[problem.positives]
-        return _Smooth(t, problem.C * loss.slope(x), problem.C * loss.curvature(x))
+        alpha = problem.C * loss.slope(x)
+        return _Smooth(t, alpha, float(self.alpha_copies @ alpha), loss.curvature(x))
 
     def _step(self) -> bool:
         """One step with a line search; False where it brings nothing."""
@@ -235,61 +231,114 @@ class Newton:
         if direction is None:
             return True  # where it is; the time is up
         change = self.samples.scores(direction)
+        of_positives = self.alpha_copies * change[self.problem.positives]
+        of_competitors = self.beta_copies * change[self.problem.competitors]
+        along, square = float(self.w @ direction), float(direction @ direction)
 
         def slope(length: float) -> float:
             """Slope of the smooth objective along the direction; it grows with the length."""
-            w = self.w + length * direction
             point = self._smooth(self.scores + length * change)
-            return float(
-                w @ direction
-                - point.alpha @ change[self.problem.positives]
-                + point.beta @ change[self.problem.competitors]
+            return (
+                along
+                + length * square
+                - float(point.alpha @ of_positives)
+                + float(point.beta @ of_competitors)
             )
 
-        if slope(0.0) >= 0.0:
+        length = _line_search(slope, float(self.gradient @ direction))
+        if length == 0.0:
             return False
-        # The full step is the one to hope for; else the root, roughly.
-        length = 1.0 if slope(1.0) <= 0.0 else brentq(slope, 0.0, 1.0, xtol=1e-12, rtol=1e-2)
         self.w = self.w + length * direction
         self.scores = self.scores + length * change
         return True
 
     def _direction(self) -> Vector | None:
         """Newton's direction, by a factorisation or by conjugate gradients; None out of time."""
-        order = self.samples.n_features
-        if order <= DIRECT_UP_TO:
-            hessian = np.eye(order)
-            for curved in self._curved():
-                for part in curved.blocks():
-                    rows = self.samples.dense_rows(part.rows) - part.centre
-                    hessian += rows.T @ (part.weights[:, np.newaxis] * rows)
-                    if self.limits.out_of_time():
-                        return None
-            return -_solution(hessian, self.gradient)
-        products = [curved.product(self.samples) for curved in self._curved()]
-        operator = LinearOperator(
-            (order, order),
-            matvec=lambda v: v + sum(product(v) for product in products),
-            dtype=np.float64,
-        )
-        return -cg(operator, self.gradient, rtol=1e-6, maxiter=1000)[0]
+        terms = self._curved()
+        if self.samples.n_features > DIRECT_UP_TO:
+            return self._by_conjugate_gradients(terms)
+        hessian = np.eye(self.samples.n_features)
+        for rows, weights, centre in terms:
+            hessian += self.samples.gram(rows, weights)
+            total = self.samples.combine_rows(rows, weights)
+            outer = np.multiply.outer(centre, total)
+            hessian -= outer + outer.T
+            hessian += float(np.sum(weights)) * np.multiply.outer(centre, centre)
+            if self.limits.out_of_time():
+                return None
+        return -_solution(hessian, self.gradient)
+
+    def _by_conjugate_gradients(self, terms: list[_Curved]) -> Vector | None:
+        """The same with products only, preconditioned by the diagonal."""
+        parts = [(self.samples.take(rows), weights, centre) for rows, weights, centre in terms]
+        diagonal = np.ones(self.samples.n_features)
+        for part, weights, _ in parts:
+            diagonal += part.squares(np.arange(part.n_samples), weights)
+        x, residual = np.zeros_like(self.gradient), -self.gradient
+        search, before = np.zeros_like(x), 1.0
+        enough = RESIDUAL * float(np.linalg.norm(residual))
+        for _ in range(PRODUCTS):
+            scaled = residual / diagonal
+            now = float(residual @ scaled)
+            search = scaled + (now / before) * search if before else scaled
+            product = search.copy()
+            for part, weights, centre in parts:
+                along = weights * (part.scores(search) - float(centre @ search))
+                product += part.combine(along) - float(np.sum(along)) * centre
+            length = now / float(search @ product)
+            x += length * search
+            residual = residual - length * product
+            before = now
+            if float(np.linalg.norm(residual)) <= enough:
+                break
+            if self.limits.out_of_time():
+                return None
+        return x
 
     def _curved(self) -> list[_Curved]:
         """The terms of the Hessian: of the loss, and of the threshold."""
-        problem, t = self.problem, self.point.threshold
-        near = np.flatnonzero(self.point.curvature)
-        mean = self._mean_of_competitors(t.share)
-        loss = _Curved(problem.positives[near], self.point.curvature[near], mean)
-        near = np.flatnonzero(t.curvature)
-        weights = float(np.sum(self.alpha)) * t.curvature[near]
-        centre = self._mean_of_competitors(t.centre)
+        problem, point, t = self.problem, self.point, self.point.threshold
+        near = np.flatnonzero(point.bend)
+        bend = problem.C * (self.alpha_copies[near] * point.bend[near])
+        loss = _Curved(problem.positives[near], bend, self._mean_of_competitors(t.slope / t.total))
+        near = np.flatnonzero(t.free)
+        weights = (point.total * t.bend) * self.beta_copies[near]
+        centre = self._mean_of_competitors(t.centre(self.beta_copies))
         return [loss, _Curved(problem.competitors[near], weights, centre)]
 
-    def _mean_of_competitors(self, weights: Vector) -> Vector:
-        """``sum weights_j x_j`` over the competitors."""
-        coefficients = np.zeros(self.samples.n_samples)
-        coefficients[self.problem.competitors] = weights
-        return self.samples.combine(coefficients)
+    def _mean_of_competitors(self, shares: Vector) -> Vector:
+        """``sum shares_j x_j`` over the copies of the competitors."""
+        near = np.flatnonzero(shares)
+        rows = self.problem.competitors[near]
+        return self.samples.combine_rows(rows, self.beta_copies[near] * shares[near])
+
+
+def _line_search(slope, at_zero: float) -> float:
+    """A length at which the slope along a direction is about 0; 0 where it falls nowhere."""
+    if not at_zero < 0.0:
+        return 0.0
+    low, high = (0.0, at_zero), (1.0, slope(1.0))
+    enough = FLAT * abs(at_zero)
+    looks = 1
+    while high[1] < -enough and looks < LOOKS:  # further than Newton's step
+        low, high = high, (2.0 * high[0], slope(2.0 * high[0]))
+        looks += 1
+    if high[1] <= enough:
+        return high[0]
+    fallen = 0
+    while looks < LOOKS:
+        # The secant, and the middle where one end has stayed for long.
+        share = low[1] / (low[1] - high[1]) if abs(fallen) < 2 else 0.5
+        length = low[0] + min(max(share, 0.01), 0.99) * (high[0] - low[0])
+        now = slope(length)
+        looks += 1
+        if abs(now) <= enough:
+            return length
+        if now < 0.0:
+            low, fallen = (length, now), max(fallen, 0) + 1
+        else:
+            high, fallen = (length, now), min(fallen, 0) - 1
+    return low[0] if low[0] > 0.0 else high[0]
 
 
 def _solution(hessian: NDArray[np.float64], gradient: Vector) -> Vector:

@@ -81,7 +81,8 @@ def solve_quantile(
         raise ValueError(
             f"The 'n_starts' option must be an integer of at least 1. Got {n_starts} instead."
         )
-    samples = Samples(gram.X)
+    # From the origin: here the threshold is that of the scores themselves.
+    samples = Samples(gram.X, centre=np.zeros(gram.X.shape[1]))
     limits = Limits(STEPS_PER_START if max_iter < 0 else max_iter, max_time)
     record = limits.recorder.add
     best: _Descent | None = None

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.utils import gen_batches
 
+from attop.kernels.linear import weighted_gram
+
 #: Ridges that are tried, relative to the diagonal.
 RIDGES = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 #: Rows of the features that are multiplied at once.
@@ -142,12 +144,11 @@ class LowRankHessian:
     def _inner(self, diagonal: Array) -> Array:
         """``I + F' diag^-1 F``, in pieces that stay in the cache while they are divided."""
         inner, per_row = np.eye(self.features.shape[1]), self.signed**2 / diagonal
+        if sp.issparse(self.features):
+            return inner + weighted_gram(self.features, np.arange(len(per_row)), per_row)
         for rows in gen_batches(len(diagonal), _ROWS):
             part = self.features[rows]
-            if sp.issparse(part):
-                inner += (part.T @ part.multiply(per_row[rows, None])).toarray()
-            else:
-                inner += part.T @ (part * per_row[rows, None])
+            inner += part.T @ (part * per_row[rows, None])
         return inner
 
     def solver(self, added: Additions) -> Solve:
