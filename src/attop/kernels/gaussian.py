@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from attop._threads import map_in_threads, n_threads, with_one_blas_thread
 from attop.kernels.blocks import BLOCK, as_float64, rows_at_once, slices
 
 #: An inner product of d features in BLAS errs by at most so many times ``sqrt(d) u |x| |x'|``.
@@ -38,8 +39,9 @@ EXPONENTIAL_ROUNDING = 4.0
 #: entry then is at most.
 DOUBLE_LIMIT = 1e-10
 ACCURACY = 5.0 * DOUBLE_LIMIT
-#: Entries that are computed at once, so that they stay in the cache from one pass to the next.
-_CACHED = 2**17
+#: Entries that are computed at once, so that they stay in the cache from one pass to the next, and
+#: up to how many samples one thread computes them all.
+_CACHED, _ALONE = 2**17, 512
 #: Samples within so many times the median squared distance from the mean make the centre.
 _NEAR = 9.0
 #: Numbers of far samples that are made dense at once.
@@ -107,15 +109,10 @@ def gaussian_onto(Y: Any, gamma: float) -> Callable[[Any, slice], NDArray[np.flo
     return entries
 
 
-def gaussian_entries(
-    X: Points, Y: Points, gamma: float, out: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
-    """`gaussian_kernel` of samples from one centre, written into `out` if there is one."""
-    values: NDArray[np.float64]
-    if sp.issparse(X.centred):
-        values = (X.centred @ Y.centred.T).toarray()
-    else:
-        values = np.matmul(X.centred, Y.centred.T, out=out)
+def gaussian_entries(X: Points, Y: Points, gamma: float) -> NDArray[np.float64]:
+    """`gaussian_kernel` of samples from one centre."""
+    products = X.centred @ Y.centred.T
+    values: NDArray[np.float64] = products.toarray() if sp.issparse(products) else products
     values *= -2.0
     values += X.norms[:, np.newaxis]
     values += Y.norms
@@ -131,8 +128,6 @@ def gaussian_entries(
         _by_differences(X.original, Y.original, far_X, far_Y, values)
     values *= -gamma
     np.exp(values, out=values)
-    if out is not None and values is not out:
-        out[:] = values
     return values
 
 
@@ -141,8 +136,17 @@ def gaussian_whole(X: Any, gamma: float) -> tuple[NDArray[np.float64], float]:
     points = Points.of(X, None if sp.issparse(X) else centre(X))
     n = X.shape[0]
     values = np.empty((n, n))
-    for part in slices(n, max(1, _CACHED // max(1, n))):
-        gaussian_entries(points[part], points, gamma, values[part])
+
+    def fill(part: slice) -> None:
+        """The entries right of the diagonal, and their mirror image."""
+        entries = gaussian_entries(points[part], points[part.start :], gamma)
+        values[part, part.start :] = entries
+        values[part.start :, part] = entries.T
+
+    parts = list(slices(n, max(1, _CACHED // max(1, n))))
+    # Threads of BLAS have nothing to do for so few features but to wait for each other.
+    threads = n_threads() if n > _ALONE else 1
+    with_one_blas_thread(map_in_threads, fill, parts, threads)
     largest = float(np.max(points.norms, initial=0.0))
     return values, _accuracy(X.shape[1], gamma, largest)
 
