@@ -30,22 +30,47 @@ LEAST_RIDGE = 1e-10
 
 
 @inner(fastmath=FAST)
+def _against_above(matrix, i):
+    """Four rows of Cholesky's factor from `i` on, left of their own square.
+
+    Each row above is read once for all four.
+    """
+    one, two, three, four = matrix[i], matrix[i + 1], matrix[i + 2], matrix[i + 3]
+    for j in range(i):
+        other = matrix[j]
+        first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+        for k in range(j):
+            first += one[k] * other[k]
+            second += two[k] * other[k]
+            third += three[k] * other[k]
+            fourth += four[k] * other[k]
+        one[j] = (one[j] - first) / other[j]
+        two[j] = (two[j] - second) / other[j]
+        three[j] = (three[j] - third) / other[j]
+        four[j] = (four[j] - fourth) / other[j]
+
+
+@inner(fastmath=FAST)
 def _factorise(matrix, n, least):
-    """Cholesky's factor in the place of the lower triangle, row by row.
+    """Cholesky's factor in the place of the lower triangle, four rows at a time.
 
     Variables whose pivot is not above `least`, which others explain, are left out: an infinite
     pivot lets their moves vanish.
     """
-    for i in range(n):
-        row = matrix[i]
-        for j in range(i + 1):
-            other, total = matrix[j], row[j]
-            for k in range(j):
-                total -= row[k] * other[k]
-            if j < i:
-                row[j] = total / other[j]
-            else:
-                row[j] = np.sqrt(total) if total > least else 1e150
+    for start in range(0, n, 4):
+        together = start + 4 <= n
+        if together:
+            _against_above(matrix, start)
+        for i in range(start, min(start + 4, n)):
+            row = matrix[i]
+            for j in range(start if together else 0, i + 1):
+                other, total = matrix[j], row[j]
+                for k in range(j):
+                    total -= row[k] * other[k]
+                if j < i:
+                    row[j] = total / other[j]
+                else:
+                    row[j] = np.sqrt(total) if total > least else 1e150
 
 
 @inner(fastmath=FAST)
