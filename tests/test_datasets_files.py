@@ -161,6 +161,61 @@ def test_npz_mistakes(tmp_path):
         load_file(path, target="y")
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_weights_are_no_feature(name, table, tmp_path):
+    path = write(table.assign(copies=np.arange(20)), tmp_path / name)
+    options = {"target": "default", "positive": "yes", "ignore": ["person"]}
+    data = load_file(path, **options, weight="copies")
+    assert data.feature_names == ["income", "age", "married"]
+    assert data.X.shape == (20, 3)
+    assert data.weight.dtype == np.float64
+    assert np.array_equal(data.weight, np.arange(20))
+    assert load_file(path, **options).weight is None
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (["1", "many", "2"], "Column 'copies' of a.csv must hold numbers"),
+        ([1.0, -2.0, 1.0], "finite weights of at least 0.* Got -2 instead"),
+        ([1.0, None, 1.0], "finite weights of at least 0, without gaps. Got nan instead"),
+        ([1.0, np.inf, 1.0], "finite weights of at least 0.* Got inf instead"),
+        ([1.0, 0.0, 0.0], "must not leave out all positives"),
+        ([0.0, 1.0, 1.0], "must not leave out all negatives"),
+    ],
+)
+def test_weights_that_cannot_count_copies_are_refused(weights, message, tmp_path):
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [0, 1, 1], "copies": weights})
+    path = write(frame, tmp_path / "a.csv")
+    with pytest.raises(ValueError, match=message):
+        load_file(path, target="y", weight="copies")
+    with pytest.raises(ValueError, match=r"'weight' parameter .*Did you mean 'copies'"):
+        load_file(path, target="y", weight="copeis")
+
+
+def test_weights_of_npz_files(tmp_path):
+    path = tmp_path / "a.npz"
+    arrays = {"X_train": np.ones((4, 2)), "y_train": [0, 1, 0, 1], "W_train": [1, 2, 3, 4]}
+    np.savez(path, **arrays, X_test=np.ones((2, 2)), y_test=[0, 1])
+    data = load_file(path, weight="W_train")
+    assert data.weight.tolist() == [1, 2, 3, 4]
+    assert data.weight_test is None
+    assert load_file(path).weight is None
+    np.savez(path, **arrays, X_test=np.ones((2, 2)), y_test=[0, 1], W_test=[5, 6])
+    assert load_file(path, weight="W_train").weight_test.tolist() == [5, 6]
+    with pytest.raises(ValueError, match=r"'weight' parameter .* an array of a.npz. Got 'w_tran'"):
+        load_file(path, weight="w_tran")
+    np.savez(path, X=np.ones((4, 2)), y=[0, 1, 0, 1], w=[1, 2, 3])
+    with pytest.raises(ValueError, match="Got 4 samples and 3 weights"):
+        load_file(path, weight="w")
+
+
+def test_libsvm_files_have_no_weights(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 1:2\n")
+    with pytest.raises(ValueError, match=r"'weight' parameter .* only tables and npz files have"):
+        load_file(tmp_path / "a.svm", weight="w")
+
+
 def truncated(content):
     return content[: len(content) * 2 // 3]
 

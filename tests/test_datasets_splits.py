@@ -1,5 +1,7 @@
 """Splits into training, validation and test set."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,18 @@ def test_fewer_training_samples_are_a_part_of_the_same_split():
     assert np.array_equal(few.X_valid, whole.X_valid)
     with pytest.raises(ValueError, match=r"'n_train' parameter .* in \[1, 300\]. Got 301"):
         data.split(seed=1, n_train=301)
+
+
+@pytest.mark.parametrize("n_test", [None, 7])
+def test_weights_stay_with_their_samples(n_test):
+    plain = numbered(400, n_test)
+    weighted = replace(plain, weight=np.arange(400) / 7.0)
+    if n_test is not None:
+        weighted = replace(weighted, weight_test=-plain.X_test[:, 0] / 7.0)
+    split = weighted.split(seed=1, n_train=50)
+    for part in ("train", "valid", "test"):
+        X = getattr(split, f"X_{part}")
+        assert np.array_equal(X, getattr(plain.split(seed=1, n_train=50), f"X_{part}"))
+        assert np.array_equal(getattr(split, f"w_{part}"), abs(X[:, 0]) / 7.0)
+    unweighted = plain.split(seed=1)
+    assert unweighted.w_train is unweighted.w_valid is unweighted.w_test is None

@@ -6,6 +6,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ def load_file(
     target: str | None = None,
     positive: Any = None,
     ignore: Sequence[str] = (),
+    weight: str | None = None,
 ) -> Dataset:
-    """Load a file of samples and labels.
+    """Load a file of samples and labels, and maybe weights.
 
     Parameters
     ----------
@@ -42,6 +44,10 @@ def load_file(
         are 0 and 1 or -1 and 1.
     ignore : sequence of str, default=()
         Columns that are no features, such as an identifier.
+    weight : str, default=None
+        Column of the weights of the samples, which is no feature; weights count copies.  Of
+        an npz file an array, such as ``w_train``; beside it ``w_test`` has the weights of
+        the test set, each of which is 1 otherwise.
 
     Returns
     -------
@@ -51,8 +57,8 @@ def load_file(
     Raises
     ------
     ValueError
-        If a column is not there (the nearest one is suggested) or is not numeric, or if it
-        is not clear which class is the positive one.
+        If a column is not there (the nearest one is suggested) or is not numeric, if it
+        is not clear which class is the positive one, or if weights are negative or missing.
 
     Examples
     --------
@@ -73,13 +79,20 @@ def load_file(
             "The 'target' and 'ignore' parameters of load_file are names of columns, which only "
             f"tables have. Got {path.name!r}."
         )
+    if reader is _read_libsvm and weight is not None:
+        raise ValueError(
+            "The 'weight' parameter of load_file is the name of a column or of an array, which "
+            f"only tables and npz files have. Got {path.name!r}."
+        )
     try:
-        return reader(path, target, positive, ignore)
+        return reader(path, target, positive, ignore, weight)
     except (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error) as error:
         raise OSError(f"{path} is truncated or not of the kind its name says: {error}") from error
 
 
-def _read_table(path: Path, target: str | None, positive: Any, ignore: Sequence[str]) -> Dataset:
+def _read_table(
+    path: Path, target: str | None, positive: Any, ignore: Sequence[str], weight: str | None
+) -> Dataset:
     """Read CSV or Parquet by pandas."""
     frame = read_frame(path)
     columns = list(frame.columns)
@@ -88,17 +101,13 @@ def _read_table(path: Path, target: str | None, positive: Any, ignore: Sequence[
             f"The 'target' parameter of load_file must name the column of the labels. {path.name} "
             f"has the columns {listed(columns)}."
         )
-    for column in (target, *ignore):
-        if column not in columns:
-            parameter = "target" if column == target else "ignore"
-            raise ValueError(
-                f"The '{parameter}' parameter of load_file must name columns of {path.name}. "
-                f"Got {column!r} instead. {suggestion(column, columns)}"
-            )
+    weights = [] if weight is None else [weight]
+    for parameter, names in (("target", [target]), ("ignore", ignore), ("weight", weights)):
+        _check_names(parameter, names, columns, f"columns of {path.name}")
     missing = int(frame[target].isna().sum())
     if missing:
         raise ValueError(f"Column {target!r} of {path.name} has {missing} labels missing.")
-    features = frame.drop(columns=[target, *ignore])
+    features = frame.drop(columns=[target, *ignore, *weights])
     if not features.shape[1] or not len(features):
         raise ValueError(
             f"{path.name} must hold samples with features. It has shape {frame.shape}."
@@ -111,10 +120,49 @@ def _read_table(path: Path, target: str | None, positive: Any, ignore: Sequence[
         )
     X = features.to_numpy(dtype=np.float64)
     y = as_binary(frame[target].to_numpy(), positive, f"column {target!r} of {path.name}")
-    return Dataset(uncompressed(path).stem, X, y, None, None, str(path), list(features.columns))
+    w = None
+    if weight is not None:
+        w = _checked_weights(frame[weight].to_numpy(), y, f"Column {weight!r} of {path.name}")
+    names = list(features.columns)
+    return Dataset(uncompressed(path).stem, X, y, None, None, str(path), names, weight=w)
 
 
-def _read_libsvm(path: Path, target: None, positive: Any, ignore: Sequence[str]) -> Dataset:
+def _check_names(parameter: str, names: Sequence[str], known: list[str], what: str) -> None:
+    """Raise a ValueError with the nearest of the known names where one is not among them."""
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"The '{parameter}' parameter of load_file must name {what}. "
+                f"Got {name!r} instead. {suggestion(name, known)}"
+            )
+
+
+def _checked_weights(values: NDArray[Any], y: NDArray[np.int64], where: str) -> NDArray[np.float64]:
+    """Weights as numbers; a ValueError unless they can count copies of samples of both classes."""
+    weights = np.ravel(values)
+    if weights.dtype.kind not in "biuf":
+        raise ValueError(f"{where} must hold numbers, since it is to be the 'weight'.")
+    if len(weights) != len(y):
+        raise ValueError(
+            f"{where} must hold a weight for each sample. "
+            f"Got {len(y)} samples and {len(weights)} weights."
+        )
+    weights = weights.astype(np.float64)
+    wrong = weights[~(np.isfinite(weights) & (weights >= 0.0))]
+    if len(wrong):
+        raise ValueError(
+            f"{where} must hold finite weights of at least 0, without gaps. "
+            f"Got {wrong[0]:g} instead."
+        )
+    for label, name in enumerate(("negatives", "positives")):
+        if np.any(y == label) and not np.any(weights[y == label] > 0.0):
+            raise ValueError(f"{where} must not leave out all {name}. Their weights are all 0.")
+    return weights
+
+
+def _read_libsvm(
+    path: Path, target: None, positive: Any, ignore: Sequence[str], weight: None
+) -> Dataset:
     """Read labels and sparse features."""
     from sklearn.datasets import load_svmlight_file
 
@@ -127,7 +175,9 @@ def _read_libsvm(path: Path, target: None, positive: Any, ignore: Sequence[str])
     )
 
 
-def _read_npz(path: Path, target: None, positive: Any, ignore: Sequence[str]) -> Dataset:
+def _read_npz(
+    path: Path, target: None, positive: Any, ignore: Sequence[str], weight: str | None
+) -> Dataset:
     """Read arrays; images become rows."""
     content = npz_arrays(path)
     chosen = next((names for names in _NPZ_KEYS if {*names[:2]} <= content.keys()), None)
@@ -138,10 +188,27 @@ def _read_npz(path: Path, target: None, positive: Any, ignore: Sequence[str]) ->
         )
     arrays = [content[key] for key in chosen if key in content]
     X, y = _rows_and_labels(arrays[0], arrays[1], positive, path)
+    w = w_test = None
+    if weight is not None:
+        _check_names("weight", [weight.lower()], list(content), f"an array of {path.name}")
+        w = _npz_weights(content, weight.lower(), y, path)
+    data = Dataset(uncompressed(path).stem, X, y, source=str(path), weight=w)
     if len(arrays) < 4:
-        return Dataset(uncompressed(path).stem, X, y, source=str(path))
+        return data
     X_test, y_test = _rows_and_labels(arrays[2], arrays[3], positive, path)
-    return Dataset(uncompressed(path).stem, X, y, X_test, y_test, source=str(path))
+    if weight is not None:
+        name = f"{weight.lower().removesuffix('_train')}_test"
+        w_test = _npz_weights(content, name, y_test, path)
+    return replace(data, X_test=X_test, y_test=y_test, weight_test=w_test)
+
+
+def _npz_weights(
+    content: dict[str, NDArray[Any]], name: str, y: NDArray[np.int64], path: Path
+) -> NDArray[np.float64] | None:
+    """The weights of that name; None where there are none."""
+    if name not in content:
+        return None
+    return _checked_weights(content[name], y, f"Array {name!r} of {path.name}")
 
 
 def _rows_and_labels(

@@ -23,7 +23,7 @@ POSITIVE_LABEL = 1
 
 
 class Split(NamedTuple):
-    """Samples and labels of the three parts of an experiment."""
+    """Samples, labels and weights (None where there are none) of the parts of an experiment."""
 
     X_train: Any
     y_train: NDArray[np.int64]
@@ -31,6 +31,9 @@ class Split(NamedTuple):
     y_valid: NDArray[np.int64]
     X_test: Any
     y_test: NDArray[np.int64]
+    w_train: NDArray[np.float64] | None = None
+    w_valid: NDArray[np.float64] | None = None
+    w_test: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class Dataset:
         Where the data were read from.
     feature_names : list of str or None
         Names of the features, where they have any.
+    weight, weight_test : ndarrays or None
+        Weights of the samples and of the official test set, which count copies; None for one
+        copy of each.
     """
 
     name: str
@@ -60,6 +66,8 @@ class Dataset:
     y_test: NDArray[np.int64] | None = None
     source: str = ""
     feature_names: list[str] | None = None
+    weight: NDArray[np.float64] | None = None
+    weight_test: NDArray[np.float64] | None = None
 
     def split(self, seed: int, *, n_train: int | None = None) -> Split:
         """Training, validation and test set.
@@ -67,7 +75,7 @@ class Dataset:
         As in the paper, a quarter of the training samples, drawn at random, is the validation
         set, and the official test set is the test set.  Without an official test set a
         quarter of all samples is held out for it first, and both draws keep the share of
-        positives.
+        positives.  Draws and shares are of samples, whatever their weights.
 
         Parameters
         ----------
@@ -93,14 +101,16 @@ class Dataset:
                     f"Got {n_train!r} instead."
                 )
             train = train[:n_train]  # in random order already
-        return Split(
-            self.X[train],
-            self.y[train],
-            self.X[valid],
-            self.y[valid],
-            self.X_test if self.y_test is not None else self.X[test],
-            self.y_test if self.y_test is not None else self.y[test],
-        )
+        X_test, y_test, w_test = self.X_test, self.y_test, self.weight_test
+        if y_test is None:
+            X_test, y_test, w_test = self._samples(test)
+        X_train, y_train, w_train = self._samples(train)
+        X_valid, y_valid, w_valid = self._samples(valid)
+        return Split(X_train, y_train, X_valid, y_valid, X_test, y_test, w_train, w_valid, w_test)
+
+    def _samples(self, rows: Any) -> tuple[Any, NDArray[np.int64], NDArray[np.float64] | None]:
+        """Samples, labels and weights of some rows."""
+        return self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows]
 
 
 def _draw_quarter(

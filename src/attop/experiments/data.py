@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from attop._validation import check_weights
 from attop._words import suggestion
 from attop.datasets import DATASETS, Dataset, Split, load_dataset, load_file
 from attop.datasets.registry import dataset_info, simplify
@@ -28,12 +29,13 @@ class DatasetSpec:
         Name of a known data set; empty for a file.
     file : str
         Path of a file; empty for a known data set.
-    target, positive, ignore
+    target, positive, ignore, weight
         As for `attop.datasets.load_file`; empty where not given.
     n_train : int or None
         Keep only so many training samples.
     scale : bool
-        Standardise the features by the means and deviations of the training samples.
+        Standardise the features by the means and deviations of the training samples, copies
+        counted.
     digest : str
         SHA256 of the file, so that results belong to its content and not to its name.
     """
@@ -47,12 +49,15 @@ class DatasetSpec:
     n_train: int | None = None
     scale: bool = False
     digest: str = ""
+    weight: str = ""
 
     def identity(self) -> dict[str, Any]:
         """What the samples depend on, for the hash of a result."""
         named = {"name": self.name} if self.name else {"file": self.digest, "target": self.target}
+        weighted = {"weight": self.weight} if self.weight else {}
         return {
             **named,
+            **weighted,
             "positive": self.positive,
             "ignore": list(self.ignore),
             "n_train": self.n_train,
@@ -93,8 +98,10 @@ def resolve_dataset(spec: DatasetSpec) -> DatasetSpec:
         with Path(spec.file).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return replace(spec, digest=digest, label=spec.label or _label(data.name, spec))
-    if spec.target or spec.positive or spec.ignore:
-        raise ValueError("'target', 'positive' and 'ignore' are for files; this one has a name.")
+    if spec.target or spec.positive or spec.ignore or spec.weight:
+        raise ValueError(
+            "'target', 'positive', 'ignore' and 'weight' are for files; this one has a name."
+        )
     name = _resolve_name(spec.name)
     return replace(spec, name=name, label=spec.label or _label(name, spec))
 
@@ -116,25 +123,39 @@ def _label(name: str, spec: DatasetSpec) -> str:
 
 @lru_cache(maxsize=1)  # the splits of one data set follow each other
 def load(spec: DatasetSpec) -> Dataset:
-    """Read the data set."""
-    if spec.file:
-        return load_file(
-            spec.file,
-            target=spec.target or None,
-            positive=spec.positive or None,
-            ignore=spec.ignore,
-        )
-    return BUNDLED[spec.name]() if spec.name in BUNDLED else load_dataset(spec.name)
+    """Read the data set, without samples of weight 0: that is no copy at all."""
+    if not spec.file:
+        return BUNDLED[spec.name]() if spec.name in BUNDLED else load_dataset(spec.name)
+    data = load_file(
+        spec.file,
+        target=spec.target or None,
+        positive=spec.positive or None,
+        ignore=spec.ignore,
+        weight=spec.weight or None,
+    )
+    if data.weight is not None:
+        there = data.weight > 0.0
+        data = replace(data, X=data.X[there], y=data.y[there], weight=data.weight[there])
+    if data.weight_test is not None and data.y_test is not None:
+        there = data.weight_test > 0.0
+        X_test, y_test = data.X_test[there], data.y_test[there]
+        data = replace(data, X_test=X_test, y_test=y_test, weight_test=data.weight_test[there])
+    return data
 
 
 def split(spec: DatasetSpec, seed: int) -> Split:
     """Training, validation and test set of a seed, standardised where asked."""
     parts = load(spec).split(seed, n_train=spec.n_train)
+    # Without those that are all 1: a forest, for one, draws its samples differently with weights.
+    parts = parts._replace(w_train=check_weights(parts.w_train, parts.X_train))
     if not spec.scale:
         return parts
     import scipy.sparse as sp
     from sklearn.preprocessing import StandardScaler
 
-    scaler = StandardScaler(with_mean=not sp.issparse(parts.X_train)).fit(parts.X_train)
-    scaled = {name: scaler.transform(getattr(parts, name)) for name in Split._fields[::2]}
+    scaler = StandardScaler(with_mean=not sp.issparse(parts.X_train))
+    scaler.fit(parts.X_train, sample_weight=parts.w_train)
+    scaled = {
+        name: scaler.transform(getattr(parts, name)) for name in ("X_train", "X_valid", "X_test")
+    }
     return parts._replace(**scaled)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
+from sklearn.utils.validation import has_fit_parameter
 
 from attop import pipeline
 from attop.datasets import Split
@@ -100,7 +101,7 @@ def _prepare(group: Group) -> Workplace:
         return Workplace(parts, None, X_score)
     prototype = build("TopPush", {}, fit.kernel, fit.solver)
     n_bytes = int(prototype.cache_size * 2**20)
-    function = pipeline.kernel_of(prototype, parts.X_train)
+    function = pipeline.kernel_of(prototype, parts.X_train, parts.w_train)
     kernel = SplitKernel(function, parts.X_train, X_score, n_bytes)
     return Workplace(parts, kernel, X_score)
 
@@ -132,7 +133,7 @@ def _fit_sharing(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitte
     for fit in fits:
         try:
             model = _build(fit, parts)
-            data = data or pipeline.prepare(model, parts.X_train, parts.y_train)
+            data = data or pipeline.prepare(model, parts.X_train, parts.y_train, parts.w_train)
             ready.append((fit, model, pipeline.problem_of(model, data)))
         except ValueError as error:  # such as K above the number of negatives
             yield fit, error
@@ -157,26 +158,39 @@ def _fit_alone(place: Workplace, fit: Fit) -> Fitted:
     ours = fit.method.method in CLASSIFIERS
     dual = ours and model.formulation.convex and model.solver != "primal"
     by_matrix = kernel is not None and kernel.remembers_training and kernel.remembers_scoring
-    samples = parts.X_train
+    samples, weights = parts.X_train, _fit_weights(model, fit, parts)
     if dual and by_matrix:
         assert kernel is not None
         model.set_params(kernel="precomputed")
         samples = kernel.training
     began = time.perf_counter()
-    model.fit(samples, parts.y_train)
+    model.fit(samples, parts.y_train, **weights)
     seconds = time.perf_counter() - began
     return Fitted(model, _scores(place, fit, model), seconds)
 
 
+def _fit_weights(model: Any, fit: Fit, parts: Split) -> dict[str, NDArray[np.float64]]:
+    """What `fit` takes besides samples and labels: the weights, where the data set has any."""
+    if parts.w_train is None:
+        return {}
+    if not has_fit_parameter(model, "sample_weight"):
+        raise ValueError(
+            f"The method {fit.method.method!r} cannot learn from {fit.dataset.label!r}, whose "
+            "samples have weights: its 'fit' takes no 'sample_weight'."
+        )
+    return {"sample_weight": parts.w_train}
+
+
 def _build(fit: Fit, parts: Split) -> Any:
+    copies = np.ones(len(parts.y_train)) if parts.w_train is None else parts.w_train
     return build(
         fit.method.method,
         fit.parameters,
         fit.kernel,
         fit.solver,
         seed=fit.seed,
-        n_positives=int(np.sum(parts.y_train)),
-        n_samples=len(parts.y_train),
+        n_positives=float(np.sum(copies[parts.y_train == 1])),
+        n_samples=float(np.sum(copies)),
     )
 
 
@@ -212,9 +226,9 @@ def _success(fit: Fit, fitted: Fitted, parts: Split, plan: str) -> Record:
                 ("test", parts.y_test),
             )
         },
-        "validation": _metrics(parts.y_valid, valid, fit.metrics),
-        "test": _metrics(parts.y_test, test, fit.metrics),
-        "roc": _roc(parts.y_test, test),
+        "validation": _metrics(parts.y_valid, valid, fit.metrics, parts.w_valid),
+        "test": _metrics(parts.y_test, test, fit.metrics, parts.w_test),
+        "roc": _roc(parts.y_test, test, parts.w_test),
         "history": _history(getattr(model, "history_", None)),
         "seconds": fitted.seconds,
     }
@@ -258,19 +272,26 @@ def _versions() -> dict[str, str]:
 
 
 def _metrics(
-    y: NDArray[np.int64], scores: NDArray[np.float64], names: Sequence[str]
+    y: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    names: Sequence[str],
+    weights: NDArray[np.float64] | None,
 ) -> dict[str, float | None]:
     """Each metric; None where all scores are equal, since there is no order to judge."""
     if not np.all(np.isfinite(scores)) or np.ptp(scores) == 0.0:
         return dict.fromkeys(names)
     judged = Decided(scores, np.array([0, 1]), 1)
-    return {name: _number(judged.score_by(scorer_of(name), y)) for name in names}
+    return {name: _number(judged.score_by(scorer_of(name), y, weights)) for name in names}
 
 
-def _roc(y: NDArray[np.int64], scores: NDArray[np.float64]) -> Record:
+def _roc(
+    y: NDArray[np.int64], scores: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> Record:
     """The ROC curve at rates of false positives that are dense near the top."""
-    fpr, tpr, _ = roc_curve(y, scores)
-    wanted = np.concatenate([[0.0], np.geomspace(1.0 / max(1, np.sum(y == 0)), 1.0, _MOST_POINTS)])
+    fpr, tpr, _ = roc_curve(y, scores, sample_weight=weights)
+    negatives = (np.ones(len(y)) if weights is None else weights)[y == 0]
+    least = np.min(negatives) / np.sum(negatives) if len(negatives) else 1.0
+    wanted = np.concatenate([[0.0], np.geomspace(least, 1.0, _MOST_POINTS)])
     # The curve is a staircase: the last corner at or left of each rate.
     corners = np.unique(np.searchsorted(fpr, wanted * (1 + 1e-9), side="right") - 1)
     return {"fpr": fpr[corners].tolist(), "tpr": tpr[corners].tolist()}

@@ -81,13 +81,13 @@ def build(
     solver: Mapping[str, Any],
     *,
     seed: int = 0,
-    n_positives: int = 1,
-    n_samples: int = 1,
+    n_positives: float = 1,
+    n_samples: float = 1,
 ) -> Any:
     """The classifier of a method at given parameters, not fitted.
 
     ``lambda`` becomes ``C = 1 / (lambda n_positives)``, for the SVM
-    ``C = 1 / (lambda n_samples)``.
+    ``C = 1 / (lambda n_samples)``; both count copies where samples have weights.
     """
     if ":" in method:
         return _import(method)(**parameters)

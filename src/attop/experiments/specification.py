@@ -19,6 +19,8 @@ A file names seeds, metrics, a kernel, a solver, data sets and methods::
     method = "TauFPL"       # or SVM, or "module:Class" of any scikit-learn classifier
     tau = 0.05
     grid = {lambda = [1e-3, 1e-2]}
+
+A file may also have ``positive``, ``ignore`` and ``weight``, as for `attop.datasets.load_file`.
 """
 
 from __future__ import annotations
@@ -226,6 +228,7 @@ def _read_dataset(section: Section, folder: Path) -> DatasetSpec:
         target=section.take("target", str, ""),
         positive=str(section.take("positive", object, "")),
         ignore=tuple(section.take("ignore", list, [])),
+        weight=section.take("weight", str, ""),
         n_train=section.take("n_train", int, None),
         scale=section.take("scale", bool, False),
     )
