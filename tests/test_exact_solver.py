@@ -457,6 +457,7 @@ def test_moves_end_where_the_worst_kind_has_no_room():
     block = Block(
         kernel=np.eye(5),
         diagonal=np.ones(5),
+        weight=np.ones(5),
         value=value,
         rate=rate,
         rise=np.where(np.arange(5) < 2, 1.0 - value, value),
@@ -465,8 +466,8 @@ def test_moves_end_where_the_worst_kind_has_no_room():
         group_column=np.zeros(5),
         gain=np.zeros(5),
     )
-    group = Group(cap=cap, size=2, square=2.0, score=0.0, floor=cap)
-    terms = Terms(2, 1.0, 0.0, np.inf, 0.0, 0.0, 5, 1e-12, 1e-14)
+    group = Group(cap=cap, members=2, size=2.0, square=2.0, score=0.0, floor=cap)
+    terms = Terms(2, 1.0, np.inf, 0.0, 5, 1e-12, 1e-14)
     _, steps, violation = solve_tied(block, group, terms, 1e-6, 1000)
     assert steps == 0
     assert violation == pytest.approx(1.0)
