@@ -96,7 +96,7 @@ def gap_at_top(y_true, y_score, *, pos_label=None):
 
 
 def test_a_metric_is_a_function_and_one_line(monkeypatch):
-    monkeypatch.setitem(_scorers._METRICS, "gap_at_top", _scorers._Metric(gap_at_top, n_required=0))
+    monkeypatch.setitem(_scorers.METRICS, "gap_at_top", _scorers._Metric(gap_at_top, n_required=0))
     assert "gap_at_top" in metrics.get_scorer_names()
     model = TopPush(gamma=0.3).fit(X, POSITIVE)
     score = metrics.get_scorer("gap_at_top")(model, X, POSITIVE.astype(int))

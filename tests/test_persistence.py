@@ -417,7 +417,7 @@ def test_what_is_loaded():
     assert name_of(NeymanPearsonThreshold) in names
     assert name_of(FunctionKernel) not in names
     assert all(name.startswith("attop.") for name in names)
-    assert all(name.startswith(("sklearn.", "numpy.")) for name in OTHERS)
+    assert all(name.startswith(("sklearn.", "scipy.sparse.", "numpy.")) for name in OTHERS)
 
 
 def test_the_card_of_a_model(tmp_path):

@@ -230,9 +230,13 @@ def test_the_trivial_cases_project_to_zero():
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_the_linear_time_shift_solves_its_equation(m, seed, cap):
     rng = np.random.default_rng(seed)
-    beta, K = np.round(rng.normal(0, 3, m), 1), int(rng.integers(1, m + 1))
-    shift = _shift_for_cap(np.sort(-beta), cap, K)
-    assert np.clip(beta + shift, 0, cap).sum() == pytest.approx(K * cap, rel=1e-9, abs=1e-12)
+    beta = np.round(rng.normal(0, 3, m), 1)
+    for weights in (np.ones(m), rng.uniform(0.2, 3.0, m)):
+        K = int(rng.integers(1, max(1, int(weights.sum())) + 1)) if weights.sum() >= 1.0 else 1
+        order = np.argsort(-beta)
+        shift = _shift_for_cap(-beta[order], weights[order], cap, K)
+        total = weights @ np.clip(beta + shift, 0, cap)
+        assert total == pytest.approx(min(K, weights.sum()) * cap, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("K", [0, 4])

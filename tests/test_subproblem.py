@@ -53,7 +53,7 @@ def test_pair_moves_alone_reach_the_optimum_of_an_easy_block(name, surrogate, se
     state, gram = state_of(name, surrogate, Kernel("rbf", gamma=2.0), seed)
     with state.store:
         for _ in range(50):
-            _, turns = state.solve_block(np.arange(len(state.rows)), 1e-9)
+            _, turns, _ = state.solve_block(np.arange(len(state.rows)), 1e-9)
             if turns == 0:
                 break
     assert turns == 0

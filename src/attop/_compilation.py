@@ -76,12 +76,15 @@ def warmup() -> float:
         warnings.simplefilter("ignore", UserWarning)
         for model in models:
             model.set_params(C=10.0, tol=1e-3).fit(X[:300], positive[:300])
-        for samples in (X[:300], sp.csr_array(X[:300])):
-            TauFPL(kernel="linear", tol=1e-3).fit(samples, positive[:300])
+        for solver in ("exact", "primal"):
+            for samples in (X[:300], sp.csr_array(X[:300])):
+                model = TauFPL(kernel="linear", tol=1e-3, solver=solver)
+                model.fit(samples, positive[:300])
         # Columns of larger problems, in double and in single precision.
         from attop.solvers.exact import Tuning
 
         tuning = replace(Tuning(), matrix_up_to=0)
+        models[0].set_params(solver="exact")
         for n in (300, len(X)):
             data = pipeline.prepare(models[0], X[:n], positive[:n])
             problem = pipeline.problem_of(models[0], data)

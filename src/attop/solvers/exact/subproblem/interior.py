@@ -38,7 +38,7 @@ from attop.solvers.exact.tuning import Tuning
 
 #: Iterations at most, how many of them may leave the complementarity as it is (by rounding),
 #: and the complementarity (relative to the objective) to stop at by default.
-ITERATIONS, IDLE, ENOUGH = 60, 8, 1e-10
+ITERATIONS, IDLE, ENOUGH = 60, 16, 1e-10
 #: Values this close to a bound, relative to the largest, are put onto it.
 ROUND = 1e-7
 
