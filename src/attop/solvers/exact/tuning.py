@@ -97,7 +97,7 @@ class Tuning:
     nearly: float = 8.0  # 1: same
     patience: int = 5  # not measured: as with the one above, none of the cases comes to it
     parts_from: int = 4096  # same; same
-    smaller: int = 2  # doubled: same, linear 1.3, SVM of 45,000 images 1.6; 8: 1.20 to 1.81
+    smaller: int = 3  # 2: up to 1.4; 4: same, linear 1.3, SVM of 45,000 images 1.6; 8: 1.2 to 1.8
     share: int = 8  # 1.02 to 1.48; 0.60 to 1.14
     roughly: float = 1e-2  # 1.03 to 1.10; 0.99
     further: float = 0.03  # 1.06; 1e-2: 0.92 to 0.99
