@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop._weights import unit_weights
-from attop.families import FixedCap, mean_of_largest, quantile_of
+from attop.families import Family, FixedCap, mean_of_largest, quantile_of
 from attop.problem import Problem
 from attop.quantile_problem import QuantileProblem
 from attop.surrogates import Surrogate, as_surrogate
@@ -102,6 +102,19 @@ class Formulation:
 
         `sample_weight` counts the copies of each; None stands for one.
         """
+        positives, competitors = self.rows(positive, sample_weight)
+        surrogate = as_surrogate(surrogate)
+        family = self.family(competitors, sample_weight, surrogate, **parameters)
+        return Problem.of(positives, competitors, C, surrogate, family, sample_weight)
+
+    def family(
+        self,
+        competitors: NDArray[np.intp],
+        sample_weight: Weights,
+        surrogate: Surrogate,
+        **parameters: float,
+    ) -> Family:
+        """The family of duals, with its parameters, that the threshold leads to."""
         raise NotImplementedError
 
 
@@ -109,18 +122,15 @@ class Formulation:
 class LargestScore(Formulation):
     """``t`` is the largest score of the competitors."""
 
-    def problem(
+    def family(
         self,
-        positive: NDArray[np.bool_],
-        C: float,
-        surrogate: str | Surrogate,
-        *,
-        sample_weight: Weights = None,
+        competitors: NDArray[np.intp],
+        sample_weight: Weights,
+        surrogate: Surrogate,
         **parameters: float,
-    ) -> Problem:
-        """The dual problem."""
-        rows = self.rows(positive, sample_weight)
-        return Problem.of(*rows, C, surrogate, mean_of_largest(1), sample_weight)
+    ) -> Family:
+        """That of the largest score."""
+        return mean_of_largest(1)
 
 
 @dataclass(frozen=True)
@@ -129,17 +139,14 @@ class TopKMean(Formulation):
 
     parameters: ClassVar[tuple[str, ...]] = ("K",)
 
-    def problem(
+    def family(
         self,
-        positive: NDArray[np.bool_],
-        C: float,
-        surrogate: str | Surrogate,
-        *,
-        sample_weight: Weights = None,
+        competitors: NDArray[np.intp],
+        sample_weight: Weights,
+        surrogate: Surrogate,
         **parameters: float,
-    ) -> Problem:
-        """The dual problem for the parameter ``K``."""
-        positives, competitors = self.rows(positive, sample_weight)
+    ) -> Family:
+        """That of the mean of the ``K`` largest scores."""
         copies, K = _copies(competitors, sample_weight), int(parameters["K"])
         if copies < K:
             raise ValueError(
@@ -148,8 +155,7 @@ class TopKMean(Formulation):
                 f"{'samples' if self.competitors == 'all' else 'negative samples'}, "
                 f"{copies:g}. Got {K} instead."
             )
-        family = mean_of_largest(K, is_share=K > _SHARE * copies)
-        return Problem.of(positives, competitors, C, surrogate, family, sample_weight)
+        return mean_of_largest(K, is_share=K > _SHARE * copies)
 
 
 @dataclass(frozen=True)
@@ -158,21 +164,17 @@ class TopShareMean(Formulation):
 
     parameters: ClassVar[tuple[str, ...]] = ("tau",)
 
-    def problem(
+    def family(
         self,
-        positive: NDArray[np.bool_],
-        C: float,
-        surrogate: str | Surrogate,
-        *,
-        sample_weight: Weights = None,
+        competitors: NDArray[np.intp],
+        sample_weight: Weights,
+        surrogate: Surrogate,
         **parameters: float,
-    ) -> Problem:
-        """The dual problem for the parameter ``tau``."""
-        positives, competitors = self.rows(positive, sample_weight)
+    ) -> Family:
+        """That of the mean of a share ``tau`` of the scores."""
         copies = _copies(competitors, sample_weight)
         K = max(1, min(round(copies * parameters["tau"]), int(copies)))
-        family = mean_of_largest(K, is_share=True)
-        return Problem.of(positives, competitors, C, surrogate, family, sample_weight)
+        return mean_of_largest(K, is_share=True)
 
 
 @dataclass(frozen=True)
@@ -181,18 +183,14 @@ class SurrogateQuantile(Formulation):
 
     parameters: ClassVar[tuple[str, ...]] = ("tau", "theta")
 
-    def problem(
+    def family(
         self,
-        positive: NDArray[np.bool_],
-        C: float,
-        surrogate: str | Surrogate,
-        *,
-        sample_weight: Weights = None,
+        competitors: NDArray[np.intp],
+        sample_weight: Weights,
+        surrogate: Surrogate,
         **parameters: float,
-    ) -> Problem:
-        """The dual problem for the parameters ``tau`` and ``theta``."""
-        positives, competitors = self.rows(positive, sample_weight)
-        surrogate = as_surrogate(surrogate)
+    ) -> Family:
+        """That of the quantile for ``tau`` and ``theta``."""
         budget = _copies(competitors, sample_weight) * float(parameters["tau"])
         family = quantile_of(surrogate, budget, float(parameters["theta"]))
         if family is None:
@@ -200,7 +198,7 @@ class SurrogateQuantile(Formulation):
                 f"The 'surrogate' parameter of {self.name} must be one whose quantile has a known "
                 f"dual, such as 'hinge' or 'quadratic_hinge'. Got {surrogate.name!r} instead."
             )
-        return Problem.of(positives, competitors, C, surrogate, family, sample_weight)
+        return family
 
 
 @dataclass(frozen=True)
@@ -209,18 +207,15 @@ class FreeThreshold(Formulation):
 
     all_have_losses: ClassVar[bool] = True
 
-    def problem(
+    def family(
         self,
-        positive: NDArray[np.bool_],
-        C: float,
-        surrogate: str | Surrogate,
-        *,
-        sample_weight: Weights = None,
+        competitors: NDArray[np.intp],
+        sample_weight: Weights,
+        surrogate: Surrogate,
         **parameters: float,
-    ) -> Problem:
-        """The dual problem."""
-        rows = self.rows(positive, sample_weight)
-        return Problem.of(*rows, C, surrogate, FixedCap(), sample_weight)
+    ) -> Family:
+        """That of the fixed cap."""
+        return FixedCap()
 
 
 #: The convex formulations by name.
