@@ -186,7 +186,8 @@ def _scores_differ(case: Case, model, true: Judgement, decisions: np.ndarray) ->
     off = abs(model.threshold_ - true.threshold)
     if case.task.is_machine and np.isfinite(case.task.C):  # whose threshold need not be unique
         losses = [case.task.losses(true.scores, t) for t in (model.threshold_, true.threshold)]
-        off = float(losses[0] - losses[1]) / max(1.0, float(losses[1])) * allowed / SCORES
+        worse = float(losses[0] - losses[1]) / max(1.0, float(losses[1]))
+        off = min(off, worse * allowed / SCORES)
     if not off <= allowed:
         return f"threshold_ off by {off:.1e}, allowed {allowed:.1e}"
     off = float(np.max(np.abs(decisions[case.copies] - (true.scores - model.threshold_))))
