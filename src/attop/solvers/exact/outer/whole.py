@@ -150,4 +150,3 @@ def _sorted(
     if not are_unit(weights):
         weights = np.concatenate([weights[:n_alphas], weights[n_alphas:][betas]])
     return order, place, betas, problem._replace(rows=rows, weights=weights)
-
