@@ -39,7 +39,7 @@ EXPONENTIAL_ROUNDING = 4.0
 #: entry then is at most.
 DOUBLE_LIMIT = 1e-10
 ACCURACY = 5.0 * DOUBLE_LIMIT
-#: Rows of a whole matrix that are computed at once: they stay in the cache from one pass to the next
+#: Rows of a whole matrix that are computed at once: they stay in the cache from pass to pass,
 #: and waste little left of the diagonal.  (Half and twice as many: 1.0 to 1.1 of the time.)  Up to
 #: how many samples one thread computes them all.
 _ROWS, _ALONE = 128, 1024

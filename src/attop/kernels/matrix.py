@@ -121,7 +121,7 @@ class MatrixStore:
         return self._block[1]
 
     def _among(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The kernel matrix of `rows`, which mostly are a few runs of rows that follow each other."""
+        """The kernel matrix of `rows`, which mostly are a few runs of successive ones."""
         starts = np.concatenate([[0], np.flatnonzero(np.diff(rows) != 1) + 1, [len(rows)]])
         if len(starts) > _RUNS + 1:
             return self.gram.block(rows, rows)
