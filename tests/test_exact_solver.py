@@ -474,7 +474,7 @@ def test_moves_end_where_the_worst_kind_has_no_room():
 class Creeping(State):
     """A state whose large blocks hardly get anywhere."""
 
-    def solve_large_block(self, chosen, gap):
+    def solve_large_block(self, chosen, gap, limits):
         self.solve_block(chosen[:: len(chosen) // 6], 0.0)
 
 
@@ -499,6 +499,17 @@ def test_a_start_is_better_than_zero_whatever_the_scale(name):
     problem = FORMULATIONS[name].problem(positive, 100.0, "hinge", **parameters)
     solution = solve(problem, Gram(Kernel("linear"), 1e5 * X), tol=1e-6, random_state=0)
     assert solution.history.dual[0] > 0.0
+    assert solution.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e6])
+def test_a_loss_of_one_rounding_does_not_cost_the_certificate(C):
+    """Scores are 1 and ``|w|^2`` is 1e-11: with large C a loss of 1e-16 would be a gap of 1e-3."""
+    X, positive = two_clouds(20, 40, 5, 2.0, seed=1)
+    weights = np.ones(len(X))
+    weights[-1] = 0.0  # a sample without a variable
+    problem = FORMULATIONS["TopPush"].problem(positive, C, "hinge", sample_weight=weights)
+    solution = solve(problem, Gram(Kernel("linear"), 1e6 * X), tol=1e-8, random_state=0)
     assert solution.status is Status.CONVERGED
 
 

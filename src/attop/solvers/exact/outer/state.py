@@ -22,6 +22,7 @@ from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms, make
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
 from attop.solvers.exact.tuning import DEFAULT, Tuning
+from attop.solvers.limits import UNLIMITED, Limits
 
 Store = ColumnStore | LinearStore
 
@@ -228,11 +229,21 @@ class State:
         bend, largest = w_norm2 + penalty, float(np.max(self.alpha))
         if linear > 0.0 and bend > 0.0 and np.isfinite(linear / bend):
             room = self.betas.bound / max(float(np.max(self.beta)), 1e-300)
-            multiple = min(linear / bend, self.problem.alpha_max / largest, room)
-            for array in (self.value, self.scores):
-                array *= multiple
-            self.cap *= multiple
-            self.tally *= multiple
+            self._multiply(min(linear / bend, self.problem.alpha_max / largest, room))
+
+    def stretch(self, share: float) -> None:
+        """Make the point longer by this share, or as far as the bounds let it."""
+        room = min(
+            self.problem.alpha_max / max(float(np.max(self.alpha)), 1e-300),
+            self.betas.bound / max(float(np.max(self.beta)), 1e-300),
+        )
+        self._multiply(min(1.0 + share, max(room, 1.0)))
+
+    def _multiply(self, multiple: float) -> None:
+        for array in (self.value, self.scores):
+            array *= multiple
+        self.cap *= multiple
+        self.tally *= multiple
 
     def balance(self) -> None:
         """Make the sums of alphas and betas equal, up to the last bits of some small variable.
@@ -268,7 +279,11 @@ class State:
         )
 
     def solve_block(
-        self, chosen: NDArray[np.intp], tolerance: float, most: int | None = None
+        self,
+        chosen: NDArray[np.intp],
+        tolerance: float,
+        most: int | None = None,
+        limits: Limits = UNLIMITED,
     ) -> tuple[int, int, int]:
         """Solve the subproblem on the variables `chosen`, in increasing order, and go there.
 
@@ -292,13 +307,16 @@ class State:
                 self.tuning,
                 self.store.shift,
                 most,
+                limits,
             )
         finally:
             np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store
         self._move(chosen, block.value, block.member, group.cap)
         return effort[0], effort[1], effort[2]
 
-    def solve_large_block(self, chosen: NDArray[np.intp], gap: float) -> None:
+    def solve_large_block(
+        self, chosen: NDArray[np.intp], gap: float, limits: Limits = UNLIMITED
+    ) -> None:
         """The same for a kernel of low rank, by the interior-point method, to a relative gap."""
         assert isinstance(self.store, LinearStore)
         block = self._block(chosen, np.empty((0, 0)))
@@ -313,7 +331,7 @@ class State:
         )
         norm2 = self._norm2_outside(chosen)
         group = interior_point(
-            block, kernels, self._group(chosen), terms, self.betas, norm2, self.tuning, gap
+            block, kernels, self._group(chosen), terms, self.betas, norm2, self.tuning, gap, limits
         )
         if group is not None:
             self._move(chosen, block.value, block.member, group.cap)
