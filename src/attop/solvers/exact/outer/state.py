@@ -18,7 +18,7 @@ from attop.kernels.linear import LinearStore
 from attop.kernels.matrix import MatrixStore
 from attop.problem import Problem
 from attop.solvers.exact.scaling.parts import Part
-from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
+from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms, make_block
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
 from attop.solvers.exact.tuning import DEFAULT, Tuning
@@ -366,17 +366,16 @@ class State:
         is_alpha, weight = self.is_alpha[chosen], self.weight[chosen]
         room = min(self.cap, self.betas.bound) - value
         below = np.where(is_alpha, value, np.where(member, 0.0, room))
-        return Block(
-            kernel=kernel,
+        return make_block(
+            kernel,
+            member,
             diagonal=self.store.diagonal(rows) + self._penalty(chosen),
             weight=weight,
             value=value,
             rate=self.rates(chosen),
             rise=weight * np.where(is_alpha, self.problem.alpha_max - value, value),
             fall=weight * below,
-            member=member,
             group_column=self.group_column[rows],
-            gain=np.zeros(len(chosen)),
         )
 
     def _penalty(self, chosen: NDArray[np.intp]) -> NDArray[np.float64]:
