@@ -18,6 +18,7 @@ from attop.kernels.base import PRODUCTS, Entries, Kernel
 from attop.kernels.blocks import BLOCK, as_float64
 from attop.kernels.errors import EntryRounding
 from attop.kernels.extended import Long, exponentials, inner_products
+from attop.kernels.forms import Form, GaussianForm, PolynomialForm, SigmoidForm
 from attop.kernels.gaussian import (
     Points,
     centre,
@@ -49,6 +50,10 @@ __all__ = [
     "kernel_class",
     "make_kernel",
 ]
+
+
+#: Powers up to this are made of products.
+_MULTIPLIED = 8
 
 
 class _OfScikitLearn(Kernel):
@@ -111,6 +116,11 @@ class Gaussian(_OfScikitLearn):
     def values(self, X: Any, Y: Any) -> NDArray[np.float64]:
         """Kernel values of the rows of `X` against the rows of `Y`."""
         return gaussian_kernel(X, Y, self.gamma)
+
+    @property
+    def form(self) -> Form:
+        """How entries come from inner products."""
+        return GaussianForm(self.gamma)
 
     def onto(self, Y: Any) -> Callable[[Any, slice], NDArray[np.float64]]:
         """A function of some `X` and a slice of `Y` that gives their kernel values."""
@@ -221,6 +231,12 @@ class Polynomial(_OfScikitLearn):
         """A power multiplies the relative rounding of its base."""
         return max(1.0, float(self.degree))
 
+    @property
+    def form(self) -> Form | None:
+        """How entries come from inner products; None where powers are no few products."""
+        p = int(self.degree) if self.degree <= _MULTIPLIED else -1
+        return PolynomialForm(self.gamma, self.coef0, p) if p == self.degree else None
+
     def values(self, X: Any, Y: Any) -> Any:
         """Kernel values of the rows of `X` against the rows of `Y`."""
         return pairwise.polynomial_kernel(
@@ -259,6 +275,11 @@ class Sigmoid(_OfScikitLearn):
     def __post_init__(self) -> None:
         _check(self, "gamma", lambda value: 0.0 < value < np.inf, "in (0, inf)")
         _check(self, "coef0", np.isfinite, "a finite number")
+
+    @property
+    def form(self) -> Form:
+        """How entries come from inner products."""
+        return SigmoidForm(self.gamma, self.coef0)
 
     def values(self, X: Any, Y: Any) -> Any:
         """Kernel values of the rows of `X` against the rows of `Y`."""
