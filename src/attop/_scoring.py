@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-
 from sklearn.utils import gen_even_slices
 
 from attop._scores import kernel_expansion
@@ -92,7 +91,8 @@ class Prepared:
         self.middle: NDArray[Any] | None = None
         if form.centred and not sparse:
             self.middle = centre(_dense(vectors[:BLOCK])).astype(dtype)
-        self.n_features = vectors.shape[1]
+        #: Terms of a product: of sparse samples those that are not zero in a support vector.
+        self.n_terms = _longest(vectors) if sparse else vectors.shape[1]
         self._parts = slices(vectors.shape[0], _BLOCK)
         self.squared = np.empty(vectors.shape[0])
         #: Each with one column for a support vector, to be multiplied by samples from the left.
@@ -112,7 +112,7 @@ class Prepared:
     def off(self, squared: NDArray[np.float64]) -> NDArray[np.float64]:
         """How far the sums of samples with these squared norms may be off."""
         weights = np.abs(self.coefficients)
-        entries = self.form.off(squared, self.squared, weights, self.n_features, self.dtype)
+        entries = self.form.off(squared, self.squared, weights, self.n_terms, self.dtype)
         return entries + 2.0**-43 * float(np.sum(weights))
 
     def compute(self, X: Any, found: NDArray[np.float64], border: float) -> NDArray[np.intp]:
@@ -159,3 +159,10 @@ class Prepared:
 
 def _dense(X: Any) -> NDArray[Any]:
     return X.toarray() if sp.issparse(X) else X
+
+
+def _longest(X: Any) -> int:
+    """The most features of a sample that are not zero."""
+    if not sp.issparse(X):
+        return X.shape[1]
+    return int(np.max(np.diff(X.indptr), initial=0))

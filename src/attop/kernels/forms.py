@@ -1,8 +1,8 @@
 r"""Kernels that are functions of inner products, entry by entry from a product of matrices.
 
-For samples :math:`x` and :math:`v` each form says which products it needs, how they become entries in
-place, and how far :math:`\sum_v a_v k(x, v)` may be off by the rounding of the entries: in terms of
-the norms of the samples, for any unit roundoff :math:`u`, and on the one assumption that
+For samples :math:`x` and :math:`v` each form says which products it needs, how they become entries
+in place, and how far :math:`\sum_v a_v k(x, v)` may be off by the rounding of the entries: in terms
+of the norms of the samples, for any unit roundoff :math:`u`, and on the one assumption that
 :doc:`/theory/certificate` states.
 """
 
@@ -38,7 +38,9 @@ class Form(Protocol):
     accuracy: ClassVar[float]
 
     @property
-    def factor(self) -> float: ...
+    def factor(self) -> float:
+        """What the products are multiplied by."""
+        ...
 
     def norms(self, squared: NDArray[np.float64]) -> NDArray[np.float64]:
         """What `finish` needs of the squared norms of samples."""
@@ -53,7 +55,7 @@ class Form(Protocol):
         squared: NDArray[np.float64],
         of_vectors: NDArray[np.float64],
         weights: NDArray[np.float64],
-        n_features: int,
+        n_terms: int,
         dtype: Any,
     ) -> NDArray[np.float64]:
         """How far ``sum_v weights_v k(x, v)`` may be off, for samples with these squared norms."""
@@ -66,8 +68,8 @@ class GaussianForm:
 
     gamma: float
 
-    centred = True
-    accuracy = ACCURACY
+    centred: ClassVar[bool] = True
+    accuracy: ClassVar[float] = ACCURACY
 
     @property
     def factor(self) -> float:
@@ -85,10 +87,10 @@ class GaussianForm:
         np.minimum(products, 0.0, out=products)
         np.exp(products, out=products)
 
-    def off(self, squared, of_vectors, weights, n_features, dtype) -> NDArray[np.float64]:
+    def off(self, squared, of_vectors, weights, n_terms, dtype) -> NDArray[np.float64]:
         """The bound of the entries, added up."""
         total = float(np.sum(weights))
-        slope = self.gamma * distance_rounding(n_features, dtype)
+        slope = self.gamma * distance_rounding(n_terms, dtype)
         constant = EXPONENTIAL_ROUNDING * 0.5 * float(np.finfo(dtype).eps) * total
         return constant + slope * (total * squared + float(weights @ of_vectors))
 
@@ -104,8 +106,8 @@ class _InnerForm:
     gamma: float
     coef0: float
 
-    centred = False
-    accuracy = np.inf
+    centred: ClassVar[bool] = False
+    accuracy: ClassVar[float] = np.inf
 
     @property
     def factor(self) -> float:
@@ -122,7 +124,7 @@ class _InnerForm:
 
 @dataclass(frozen=True)
 class PolynomialForm(_InnerForm):
-    """``t^degree``, by multiplications; `degree` is a whole number."""
+    """``t^degree``, by multiplications; `degree` is 1 or more."""
 
     degree: int
 
@@ -130,19 +132,15 @@ class PolynomialForm(_InnerForm):
         """Turn products into entries, in place."""
         products += products.dtype.type(self.coef0)
         base = products.copy() if self.degree > 2 else products
-        for _ in range(self.degree - 2):
+        for _ in range(self.degree - 1):
             products *= base
-        if self.degree > 1:
-            products *= base
-        elif self.degree == 0:
-            products[:] = 1.0
 
-    def off(self, squared, of_vectors, weights, n_features, dtype) -> NDArray[np.float64]:
+    def off(self, squared, of_vectors, weights, n_terms, dtype) -> NDArray[np.float64]:
         """A power multiplies the relative rounding of its base."""
         with np.errstate(over="ignore"):
             terms = float(weights @ self._sizes(of_vectors) ** self.degree)
             sizes = self._sizes(squared) ** self.degree
-            return self.degree * distance_rounding(n_features, dtype) * terms * sizes
+            return self.degree * distance_rounding(n_terms, dtype) * terms * sizes
 
 
 @dataclass(frozen=True)
@@ -154,8 +152,8 @@ class SigmoidForm(_InnerForm):
         products += products.dtype.type(self.coef0)
         np.tanh(products, out=products)
 
-    def off(self, squared, of_vectors, weights, n_features, dtype) -> NDArray[np.float64]:
+    def off(self, squared, of_vectors, weights, n_terms, dtype) -> NDArray[np.float64]:
         """The rounding of the argument, and of the function."""
         roundoff = 0.5 * float(np.finfo(dtype).eps)
-        slope = distance_rounding(n_features, dtype) * float(weights @ self._sizes(of_vectors))
+        slope = distance_rounding(n_terms, dtype) * float(weights @ self._sizes(of_vectors))
         return slope * self._sizes(squared) + _TANGENT_ROUNDING * roundoff * float(np.sum(weights))
