@@ -84,7 +84,7 @@ class DenseHessian:
     rank = 0
 
     def __init__(self, matrix: Array) -> None:
-        self.matrix = matrix
+        self.matrix, self.ridge = matrix, RIDGES[0]
 
     def times(self, x: Array) -> Array:
         """``H x``."""
@@ -111,12 +111,12 @@ class DenseHessian:
         if added.pull:
             outer = np.outer(added.direction, added.direction)
             matrix[np.ix_(betas, betas)] -= added.pull * outer
-        factor = _factor(matrix)
+        factor, self.ridge = _factor(matrix, self.ridge)  # what was too small will be again
         return lambda right: cho_solve(factor, right, check_finite=False)
 
 
-def _factor(matrix: Array):
-    """Cholesky factor of a matrix, with as much of a ridge as it takes.
+def _factor(matrix: Array, least: float = RIDGES[0]):
+    """Cholesky factor of a matrix, with as much of a ridge as it takes, and that ridge.
 
     The matrix may lack definiteness by the rounding of a kernel that came in single precision.
     A step of the method from there is as good as any: it is judged by what it gains.
@@ -125,11 +125,11 @@ def _factor(matrix: Array):
     # Each variable in its own units: next to a sample far out the others would drown in one ridge.
     diagonal = np.abs(matrix[every, every])
     added = 0.0
-    for ridge in RIDGES:
+    for ridge in RIDGES[RIDGES.index(least) :]:
         matrix[every, every] += (ridge - added) * diagonal
         added = ridge
         try:
-            return cho_factor(matrix, lower=True, check_finite=False)
+            return cho_factor(matrix, lower=True, check_finite=False), ridge
         except LinAlgError:
             continue
     raise LinAlgError("The quadratic form of the subproblem is not positive definite.")
@@ -194,7 +194,7 @@ class LowRankHessian:
         alone = diagonal[added.betas]
         if self.of_cap is not None:
             diagonal[added.betas] += added.below
-        factor = _factor(self._inner(diagonal))
+        factor, _ = _factor(self._inner(diagonal))
 
         def solve(right: Array) -> Array:
             direct = (right[:n].T / diagonal).T
