@@ -81,7 +81,7 @@ def test_blocks_of_low_rank_are_solved_next_to_samples_far_out(name, surrogate):
     problem = FORMULATIONS[name].problem(positive, 0.1, surrogate, **PARAMETERS[name])
     gram = Gram(Kernel("linear"), X)
     state = State(problem, open_columns(gram))
-    state.set(*start.small(problem, 0))
+    state.set(*start.small(problem))
     with state.store:
         for _ in range(3):
             state.rescale()

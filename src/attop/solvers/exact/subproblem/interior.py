@@ -40,6 +40,8 @@ from attop.solvers.limits import UNLIMITED, Limits
 #: Iterations at most, how many of them may leave the complementarity as it is (by rounding),
 #: and the complementarity (relative to the objective) to stop at by default.
 ITERATIONS, IDLE, ENOUGH = 60, 16, 1e-10
+#: Seconds until the first step of a dense block, by the cube of its order: 1 to 2 of 4,000.
+FIRST = 3e-11
 #: Values this close to a bound, relative to the largest, are put onto it.
 ROUND = 1e-7
 
@@ -140,10 +142,12 @@ def interior_point(
     `enough` is the complementarity to stop at, relative to the objective; `limits` may end it
     before.
     """
+    small = kernels.features is not None or len(block.value) < tuning.one_thread_below
+    if kernels.matrix is not None and limits.out_of_time(FIRST * float(len(block.value)) ** 3):
+        return None
     outside = _outside(block, kernels, group)
     problem = _quadratic(block, kernels, outside, terms, betas, norm2_outside, group.cap)
     # Overflow near the end is seen by the test for finiteness.
-    small = kernels.features is not None or len(block.value) < tuning.one_thread_below
     task = problem, enough, limits
     with np.errstate(all="ignore"):
         solved = with_one_blas_thread(_solve, *task) if small else _solve(*task)
