@@ -197,7 +197,9 @@ def newton_on_face(
     betas = block.value[first:]
     if norm_price > 0.0:
         norm2 += float(np.dot(block.weight[first:], betas * betas))
-        norm = max(norm2, 1e-300) ** 0.5
+        if not norm2 > 1e-200:  # its cube is out of range
+            return group, False
+        norm = norm2**0.5
         pull = Pull(norm_price / norm, norm_price / norm**3)
         rest[first:] += pull.once * betas
     group_rate = terms.price - group.score if np.isfinite(group.cap) else 0.0
