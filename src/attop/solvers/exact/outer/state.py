@@ -27,6 +27,8 @@ Store = ColumnStore | LinearStore
 
 #: Scores that are updated at once.
 _PIECE = 2**16
+#: What columns without errors add to a tally.
+_NOTHING = Tally()
 
 
 class State:
@@ -109,7 +111,7 @@ class State:
     def _tallied(self, rows, weights) -> Tally:
         """What columns with these weights add to a tally."""
         errors = self.store.errors
-        return Tally() if errors is None else errors.of_columns(rows, weights)
+        return _NOTHING if errors is None else errors.of_columns(rows, weights)
 
     def _signed(self, values: NDArray[np.float64], variables) -> NDArray[np.float64]:
         """Values of `variables` as coefficients: all copies, those of betas turned."""
