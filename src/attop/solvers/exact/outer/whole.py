@@ -85,7 +85,7 @@ def solve_known(
         status = limits.reached()
         if status is None:
             left = limits.max_iter - limits.rounds if limits.max_iter >= 0 else None
-            moves, _, batches = state.solve_all(tolerance, left)
+            moves, _, batches = state.solve_all(tolerance, left, limits)
             steps, limits.rounds = steps + moves, limits.rounds + batches
             tolerance *= _FURTHER
         solved = time.perf_counter()
