@@ -256,7 +256,8 @@ class State:
         upper = np.where(self.is_alpha, self.problem.alpha_max, min(self.cap, self.betas.bound))
         for _ in range(2):
             copies = self.weight * self.value
-            lacking = math.fsum(copies[self.n_alphas :]) - math.fsum(copies[: self.n_alphas])
+            alphas, betas = copies[: self.n_alphas], copies[self.n_alphas :]
+            lacking = math.fsum(betas[betas != 0.0]) - math.fsum(alphas[alphas != 0.0])
             if lacking == 0.0:
                 return
             after = self.value + np.where(self.is_alpha, lacking, -lacking) / self.weight
