@@ -330,7 +330,7 @@ def test_scores_out_of_reach_are_within_their_bounds(name, parameters, surrogate
         error = scores - kernel @ coefficients[support]
         assert np.all(np.abs(error) <= doubt + 1e-5)
     assert solution.scores is None
-    assert solution.stats["columns"] < 0.8 * solution.stats["support"]
+    assert solution.stats["columns"] < solution.stats["support"]
 
 
 def test_what_is_known_of_a_sample_agrees_with_its_columns():
