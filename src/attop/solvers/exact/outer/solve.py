@@ -19,6 +19,7 @@ from attop.problem import Problem
 from attop.solvers.exact.outer.loop import Loop
 from attop.solvers.exact.outer.state import State, Store
 from attop.solvers.exact.outer.whole import Point, is_small, solve_known, solve_whole
+from attop.solvers.exact.scaling import start as starts
 from attop.solvers.exact.scaling.bounded_scores import BoundedScores
 from attop.solvers.exact.scaling.distinct import Merged
 from attop.solvers.exact.scaling.forecast import Forecast
@@ -102,6 +103,8 @@ def _solve_all(
     tol, limits, tuning = options["tol"], options["limits"], options["tuning"]
     found: Solution | Point | None = None
     known = columns if isinstance(columns, MatrixStore) else None
+    if problem.family.zero_is_optimal(problem):
+        return _zero(problem, gram, tol, limits)
     if not np.isfinite(problem.C):
         pass  # a hard margin has a way of its own
     elif known is not None:
@@ -130,6 +133,23 @@ def _solve_all(
         if name != "support":
             better.stats[name] = better.stats.get(name, 0.0) + value
     return better
+
+
+def _zero(problem: Problem, gram: Gram, tol: float, limits: Limits) -> Solution:
+    """The solution where it is known to be ``w = 0``, whatever the samples are."""
+    alpha, beta = starts.small(problem)
+    certificate = objectives.certify(problem, gram, alpha, beta, tol=tol)
+    limits.recorder.add(0, certificate.primal, certificate.dual, certificate.gap)
+    return Solution(
+        alpha=alpha,
+        beta=beta,
+        status=Status.CONVERGED if certificate.certifies(tol) else Status.PRECISION,
+        history=limits.recorder.finish(),
+        n_iter=0,
+        stats={"support": float(np.count_nonzero(alpha) + np.count_nonzero(beta))},
+        certificate=certificate,
+        scores=certificate.scores,
+    )
 
 
 def _solve(

@@ -46,7 +46,9 @@ def small(problem: Problem, tuning: Tuning = DEFAULT) -> Point:
     # Other rows than those of the alphas first: with all samples competing, the same row
     # on both sides cancels.
     order = _spread(m, least)
-    clash = np.isin(problem.competitors[order], problem.positives[some])
+    used = np.zeros(1 + int(problem.rows.max()), dtype=bool)
+    used[problem.positives[some]] = True
+    clash = used[problem.competitors[order]]
     order = np.concatenate([order[~clash], order[clash]])
     weights = problem.competitor_weights
     others = order[: 1 + int(np.searchsorted(np.cumsum(weights[order]), least))]
