@@ -77,7 +77,7 @@ def solve_known(
     if start is not None:
         state.set(*starts.feasible(problem, *start))
     if start is None or state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
-        state.set(*starts.small(problem, random_state, tuning))
+        state.set(*(starts.cancelling(problem) or starts.small(problem, random_state, tuning)))
     ready = time.perf_counter()
     status, steps = _rounds(state, tol, limits, verbose)
     solved = time.perf_counter()
