@@ -29,7 +29,7 @@ def state_of(name, surrogate, kernel, seed=0):
     )
     gram = Gram(kernel, X)
     state = State(problem, open_columns(gram))
-    state.set(*start.small(problem, 0))
+    state.set(*start.small(problem))
     return state, gram
 
 

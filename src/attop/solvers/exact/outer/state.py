@@ -290,6 +290,23 @@ class State:
         Returns the pair moves, the turns to the interior-point method, and the batches of moves
         and turns of any kind, `most` of them at most, that it took.
         """
+        block, group, effort = self._solved(chosen, tolerance, most, limits)
+        self._move(chosen, block.value, block.member, group.cap)
+        return effort
+
+    def solve_all(
+        self, tolerance: float, most: int | None = None, limits: Limits = UNLIMITED
+    ) -> tuple[int, int, int]:
+        """The same with all variables, which leaves scores and group as they were: see `set`."""
+        block, group, effort = self._solved(np.arange(len(self.rows)), tolerance, most, limits)
+        self.value, self.member, self.cap = block.value, block.member, group.cap
+        self.value[self.member] = self.cap
+        return effort
+
+    def _solved(
+        self, chosen: NDArray[np.intp], tolerance: float, most: int | None, limits: Limits
+    ) -> tuple[Block, Group, tuple[int, int, int]]:
+        """The subproblem on the variables `chosen` at its solution, the group, and the effort."""
         self.store.fetch(self.rows[chosen])
         block = self._block(chosen, self.store.submatrix(self.rows[chosen]))
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
@@ -311,8 +328,7 @@ class State:
             )
         finally:
             np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store
-        self._move(chosen, block.value, block.member, group.cap)
-        return effort[0], effort[1], effort[2]
+        return block, group, (effort[0], effort[1], effort[2])
 
     def solve_large_block(
         self, chosen: NDArray[np.intp], gap: float, limits: Limits = UNLIMITED
