@@ -85,7 +85,7 @@ class Tuning:
     creeping: float = 0.9  # 0.96 to 1.22; never: 0.97 to 1.01
     before_face: int = 100  # TopPush, 1,000 samples: 1.07 to 1.46; 0.88 to 1.20
     face_from: int = 96
-    face_up_to: int = 1024
+    face_up_to: int = 2048  # halved: PatMat, quadratic hinge, 1,000 samples: up to 3.6
     turns: int = 4  # 1: same; 1000: same
     one_thread_below: int = 4000  # not for one thread to tell
     large: int = 16384  # not measured: more than the cases have
