@@ -86,7 +86,7 @@ class Tuning:
     creeping: float = 0.9  # 0.96 to 1.22; never: 0.97 to 1.01
     before_face: int = 200  # 100 to 1,000 samples, all methods: 1.01 to 1.22; 0.97 to 1.09
     face_from: int = 96
-    face_up_to: int = 1024
+    face_up_to: int = 2048  # halved: PatMat, quadratic hinge, 1,000 samples: up to 3.6
     turns: int = 4  # 1: same; 1000: same
     one_thread_below: int = 4000  # not for one thread to tell
     large: int = 16384  # not measured: more than the cases have

@@ -63,6 +63,30 @@ def _spread(n: int, few: int) -> NDArray[np.intp]:
     return order[order < n]
 
 
+def cancelling(problem: Problem) -> Point | None:
+    """Each positive against itself: ``w = 0``; None where positives do not compete.
+
+    Not far from the optimum, where most positives and the samples in the way of the threshold are
+    the same, but all variables are there at once: for kernel matrices that are known.
+    """
+    places = np.searchsorted(problem.competitors, problem.positives)
+    places = np.minimum(places, len(problem.competitors) - 1)
+    if not np.array_equal(problem.competitors[places], problem.positives):
+        return None
+    alpha, beta = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
+    terms, weights, positive = problem.betas, problem.competitor_weights, problem.positive_weights
+    beta[places] = 1.0
+    norm = weighted_sum(beta * beta, weights) ** 0.5
+    gain = float(np.sum(positive)) + terms.linear * weighted_sum(beta, weights)
+    gain -= terms.price + terms.norm_price * norm
+    bend = problem.quadratic_alpha * float(np.sum(positive)) + terms.curvature * norm * norm
+    size = min(problem.alpha_max, terms.bound, gain / bend if bend else np.inf)
+    if not (gain > 0.0 and np.isfinite(size)):
+        return None
+    alpha[:], beta[places] = size, size
+    return alpha, beta
+
+
 def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> Point:
     """A feasible point near the given one: clip, balance the sums, respect the cap."""
     return _made_feasible(problem, np.array(alpha, np.float64), np.array(beta, np.float64))
