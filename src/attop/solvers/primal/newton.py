@@ -25,11 +25,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyr2
+from scipy.linalg.lapack import dpotrf, dpotrs
 
-from attop.objectives import dual_value, primal_value, relative_gap
+from attop._known import Known
+from attop.families.base import Cap
+from attop.objectives import dual_value, relative_gap, value_of
 from attop.problem import Problem
-from attop.smooth import SmoothLoss, SmoothThreshold
+from attop.smooth import Opponents, SmoothLoss, SmoothThreshold
 from attop.solvers.limits import Limits
 from attop.solvers.primal.samples import Samples
 
@@ -39,6 +42,7 @@ Vector = NDArray[np.float64]
 DIRECT_UP_TO = 1500
 #: The smoothing is over the whole margin at first ...
 FIRST_WIDTH = 1.0
+WIDE = 0.05
 #: ... and shrinks by this factor ...
 SHRINK = 0.7
 #: ... where the gap has not fallen to this share of what it was ...
@@ -71,7 +75,9 @@ class _Smooth:
     @property
     def beta(self) -> Vector:
         """The betas of the dual point."""
-        return (self.total / self.threshold.total) * self.threshold.slope
+        slopes = self.threshold.slope
+        # A threshold that is free may leave nobody a loss.
+        return (self.total / self.threshold.total) * slopes if self.total else 0.0 * slopes
 
 
 class _Curved(NamedTuple):
@@ -80,6 +86,14 @@ class _Curved(NamedTuple):
     rows: NDArray[np.intp]
     weights: Vector
     centre: Vector
+
+
+class _Competitors(NamedTuple):
+    """Some competitors, or all."""
+
+    scores: Vector
+    copies: Vector
+    given: Vector
 
 
 class Newton:
@@ -109,23 +123,26 @@ class Newton:
         beta: Vector,
         limits: Limits,
         w: Vector | None = None,
-        width: float = FIRST_WIDTH,
+        width: float | None = None,
     ):
         self.problem, self.samples, self.limits = problem, samples, limits
         # Contiguous, so that compiled code has one kind of them to know.
         self.alpha_copies = np.ascontiguousarray(problem.positive_weights)
         self.beta_copies = np.ascontiguousarray(problem.competitor_weights)
         self.w = samples.weights(problem, alpha, beta) if w is None else w
-        self.scores = samples.scores(self.w)
-        self.width = width
+        self.positive, self.competing = self._split(samples.scores(self.w))
+        self.width = FIRST_WIDTH if width is None else width
+        largest = problem.betas.cap is Cap.NONE and problem.betas.linear == 0.0
+        K = problem.betas.K or (1 if largest else np.inf)
+        self.wide = max(1.0, (WIDE * len(problem.competitors) / K) ** 0.5)
         self.steepness = max(1.0, problem.C * samples.spread() / STEEP)
         self._gap_before, self._watched_gap, self._idle = 0.0, np.inf, 0
         self._lowest, self._highest = np.inf, -np.inf
         self._near: float | None = None
         self.best_gap, self.best = np.inf, (alpha, beta)
         self.given_alpha = np.clip(alpha / problem.C, 0.0, problem.surrogate.steepest)
-        largest = problem.family.largest_beta(problem, beta)
-        self.given_slope = np.clip(beta / max(largest, 1e-300), 0.0, 1.0)
+        steepest = problem.family.largest_beta(problem, beta)
+        self.given_slope = np.clip(beta / max(steepest, 1e-300), 0.0, 1.0)
         self._look()
 
     def advance(self) -> bool:
@@ -182,48 +199,55 @@ class Newton:
         problem, point, t = self.problem, self.point, self.point.threshold
         distance2 = float(self.alpha_copies @ (point.alpha / problem.C - self.given_alpha) ** 2)
         penalty = self.loss_width * problem.C * distance2
-        if not problem.betas.norm_price:
+        if not problem.betas.norm_price and t.total:
             distance2 = float(self.beta_copies @ (t.slope - self.given_slope) ** 2)
-            penalty += self.width * point.total * distance2 / t.total
+            penalty += self.width * self.wide * point.total * distance2 / t.total
         return 0.5 * penalty
 
     def _look(self) -> None:
         """Gradient, primal and dual at the present weights and width."""
         problem = self.problem
-        self.point = self._smooth(self.scores)
+        self.point = self._smooth(self.positive, self._of_all())
         alpha, beta = self.point.alpha, self.point.beta
         dual_w = self.samples.weights(problem, alpha, beta)
         self.gradient = self.w - dual_w
-        self.primal = primal_value(problem, float(self.w @ self.w), self.scores)
+        self.primal = self._value(float(self.w @ self.w), self.positive, self.competing)
         norm2 = float(dual_w @ dual_w)
         self.dual = dual_value(problem, norm2, alpha, beta)
         self._lowest = min(self._lowest, self.primal)
         self._highest = max(self._highest, self.dual)
         # The model is the one of the dual point, and steep losses tell the two apart.
         if relative_gap(self.primal, self.dual) < self.best_gap:
-            of_point = primal_value(problem, norm2, self.samples.scores(dual_w))
+            of_point = self._value(norm2, *self._split(self.samples.scores(dual_w)))
             self._lowest = min(self._lowest, of_point)
             if relative_gap(of_point, self.dual) < self.best_gap:
                 self.best_gap = relative_gap(of_point, self.dual)
                 self.best = alpha, beta
                 self.best_w = dual_w
 
-    def _smooth(self, scores: Vector) -> _Smooth:
-        """Derivatives of the smooth objective at `scores`."""
+    def _value(self, norm2: float, positives: Vector, competitors: Vector) -> float:
+        """The primal value at these scores."""
         problem = self.problem
+        known = Known(competitors, problem.competitor_weights, positives, problem.positive_weights)
+        return value_of(problem, norm2, known, known.threshold(problem))
+
+    def _smooth(self, positives: Vector, others: _Competitors) -> _Smooth:
+        """Derivatives of the smooth objective at these scores."""
+        problem = self.problem
+        given = Opponents(positives, self.alpha_copies, self.loss_width, self.given_alpha)
+        width = self.width * self.wide
         t = problem.family.smooth_threshold(
-            problem,
-            scores[problem.competitors],
-            self.beta_copies,
-            self.width,
-            self.given_slope,
-            self._near,
+            problem, others.scores, others.copies, width, others.given, self._near, given
         )
-        self._near = t.value
+        self._near = t.floor
         loss = SmoothLoss(problem.surrogate, self.loss_width, self.given_alpha)
-        x = t.value - scores[problem.positives]
+        x = t.value - positives
         alpha = problem.C * loss.slope(x)
         return _Smooth(t, alpha, float(self.alpha_copies @ alpha), loss.curvature(x))
+
+    def _of_all(self) -> _Competitors:
+        """All competitors at the present scores."""
+        return _Competitors(self.competing, self.beta_copies, self.given_slope)
 
     def _step(self) -> bool:
         """One step with a line search; False where it brings nothing."""
@@ -231,49 +255,93 @@ class Newton:
         if direction is None:
             return True  # where it is; the time is up
         change = self.samples.scores(direction)
-        of_positives = self.alpha_copies * change[self.problem.positives]
-        of_competitors = self.beta_copies * change[self.problem.competitors]
+        of_positives, of_competitors = self._split(change)
         along, square = float(self.w @ direction), float(direction @ direction)
+        weighted_change = self.alpha_copies * of_positives
+        near, cut = self._candidates(of_competitors)
+        few = _Competitors(self.competing[near], self.beta_copies[near], self.given_slope[near])
+        of_few = of_competitors[near]
 
         def slope(length: float) -> float:
             """Slope of the smooth objective along the direction; it grows with the length."""
-            point = self._smooth(self.scores + length * change)
+            positives = self.positive + length * of_positives
+            point, moving, others = None, of_few, few
+            if length <= 1.0:
+                moved = few._replace(scores=few.scores + length * of_few)
+                point = self._smooth(positives, moved)
+            if point is None or point.threshold.floor < cut:  # another one may matter
+                moving, others = of_competitors, self._of_all()
+                moved = others._replace(scores=others.scores + length * moving)
+                point = self._smooth(positives, moved)
             return (
                 along
                 + length * square
-                - float(point.alpha @ of_positives)
-                + float(point.beta @ of_competitors)
+                - float(point.alpha @ weighted_change)
+                + float(point.beta @ (others.copies * moving))
             )
 
         length = _line_search(slope, float(self.gradient @ direction))
         if length == 0.0:
             return False
         self.w = self.w + length * direction
-        self.scores = self.scores + length * change
+        self.positive = self.positive + length * of_positives
+        self.competing = self.competing + length * of_competitors
         return True
+
+    def _candidates(self, change: Vector) -> tuple[NDArray[np.intp], float]:
+        """Competitors that may matter up to a step of length 1, and above which floor they do.
+
+        Those with a given slope matter at any rate; of the others, where scores change linearly,
+        those that are above the floor at either end, which should not fall by more than twice as
+        much as the threshold does at first.
+        """
+        t = self.point.threshold
+        falls = abs(float((self.beta_copies * t.share) @ change))
+        cut = t.floor - 2.0 * falls
+        highest = self.competing + np.maximum(change, 0.0)
+        return np.flatnonzero((highest > cut) | (self.given_slope > 0.0)), cut
+
+    def _split(self, scores: Vector) -> tuple[Vector, Vector]:
+        """Of positives and of competitors."""
+        return scores[self.problem.positives], scores[self.problem.competitors]
 
     def _direction(self) -> Vector | None:
         """Newton's direction, by a factorisation or by conjugate gradients; None out of time."""
-        terms = self._curved()
-        if self.samples.n_features > DIRECT_UP_TO:
+        terms, n_features = self._curved(), self.samples.n_features
+        if n_features > DIRECT_UP_TO:
             return self._by_conjugate_gradients(terms)
-        hessian = np.eye(self.samples.n_features)
+        if sum(len(rows) for rows, _, _ in terms) < n_features:
+            return self._by_rows(terms)
+        hessian = np.zeros((n_features, n_features), order="F")
         for rows, weights, centre in terms:
             hessian += self.samples.gram(rows, weights)
+            # From the centre: the lower half, which is what is factorised.
             total = self.samples.combine_rows(rows, weights)
-            outer = np.multiply.outer(centre, total)
-            hessian -= outer + outer.T
-            hessian += float(np.sum(weights)) * np.multiply.outer(centre, centre)
+            total -= 0.5 * float(np.sum(weights)) * centre
+            hessian = dsyr2(-1.0, total, centre, a=hessian, lower=1, overwrite_a=1)
             if self.limits.out_of_time():
                 return None
         return -_solution(hessian, self.gradient)
 
+    def _by_rows(self, terms: list[_Curved]) -> Vector:
+        """The same where fewer samples bend than there are features.
+
+        With ``A' A`` for the bent part of the Hessian, ``(I + A' A)^-1 = I - A' (I + A A')^-1 A``.
+        """
+        parts = [
+            (self.samples.dense(rows) - centre) * np.sqrt(weights)[:, np.newaxis]
+            for rows, weights, centre in terms
+        ]
+        A = np.concatenate(parts)
+        if len(A) == 0:
+            return -self.gradient
+        return A.T @ _solution(A @ A.T, A @ self.gradient) - self.gradient
+
     def _by_conjugate_gradients(self, terms: list[_Curved]) -> Vector | None:
         """The same with products only, preconditioned by the diagonal."""
-        parts = [(self.samples.take(rows), weights, centre) for rows, weights, centre in terms]
-        diagonal = np.ones(self.samples.n_features)
-        for part, weights, _ in parts:
-            diagonal += part.squares(np.arange(part.n_samples), weights)
+        samples, diagonal = self.samples, np.ones(self.samples.n_features)
+        for rows, weights, _ in terms:
+            diagonal += samples.squares(rows, weights)
         x, residual = np.zeros_like(self.gradient), -self.gradient
         search, before = np.zeros_like(x), 1.0
         enough = RESIDUAL * float(np.linalg.norm(residual))
@@ -282,9 +350,9 @@ class Newton:
             now = float(residual @ scaled)
             search = scaled + (now / before) * search if before else scaled
             product = search.copy()
-            for part, weights, centre in parts:
-                along = weights * (part.scores(search) - float(centre @ search))
-                product += part.combine(along) - float(np.sum(along)) * centre
+            for rows, weights, centre in terms:
+                along = weights * (samples.scores_of(rows, search) - float(centre @ search))
+                product += samples.combine_rows(rows, along) - float(np.sum(along)) * centre
             length = now / float(search @ product)
             x += length * search
             residual = residual - length * product
@@ -300,11 +368,17 @@ class Newton:
         problem, point, t = self.problem, self.point, self.point.threshold
         near = np.flatnonzero(point.bend)
         bend = problem.C * (self.alpha_copies[near] * point.bend[near])
-        loss = _Curved(problem.positives[near], bend, self._mean_of_competitors(t.slope / t.total))
+        rows = problem.positives[near]
         near = np.flatnonzero(t.free)
         weights = (point.total * t.bend) * self.beta_copies[near]
+        others = problem.competitors[near]
+        if problem.family.free_threshold:  # it moves so that all of them move as little as can be
+            rows, bend = np.concatenate([rows, others]), np.concatenate([bend, weights])
+            total = max(float(np.sum(bend)), 1e-300)
+            return [_Curved(rows, bend, self.samples.combine_rows(rows, bend / total))]
+        loss = _Curved(rows, bend, self._mean_of_competitors(t.slope / t.total))
         centre = self._mean_of_competitors(t.centre(self.beta_copies))
-        return [loss, _Curved(problem.competitors[near], weights, centre)]
+        return [loss, _Curved(others, weights, centre)]
 
     def _mean_of_competitors(self, shares: Vector) -> Vector:
         """``sum shares_j x_j`` over the copies of the competitors."""
@@ -341,13 +415,19 @@ def _line_search(slope, at_zero: float) -> float:
     return low[0] if low[0] > 0.0 else high[0]
 
 
-def _solution(hessian: NDArray[np.float64], gradient: Vector) -> Vector:
-    """Solve with the Hessian, with a little more on its diagonal where rounding asks for it."""
-    largest = float(np.max(np.diag(hessian)))
+def _solution(bends: NDArray[np.float64], right: Vector) -> Vector:
+    """Solve with ``I + bends``, with a little more on its diagonal where rounding asks for it.
+
+    Only the lower half of the matrix is read.
+    """
+    diagonal = np.diag_indices_from(bends)
+    largest = float(np.max(bends[diagonal]))
+    bends[diagonal] += 1.0
     for more in (0.0, 1e-15, 1e-13, 1e-11):
-        hessian[np.diag_indices_from(hessian)] += more * largest
-        try:
-            return cho_solve(cho_factor(hessian, check_finite=False), gradient)
-        except (LinAlgError, ValueError):  # ValueError where it is not finite
-            continue
-    return gradient
+        bends[diagonal] += more * largest
+        factor, failed = dpotrf(bends, lower=1)
+        if not failed:
+            found, _ = dpotrs(factor, right, lower=1)
+            if np.all(np.isfinite(found)):
+                return found
+    return right

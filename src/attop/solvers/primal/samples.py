@@ -20,9 +20,12 @@ from attop.kernels.columns import Workers
 from attop.kernels.functions import as_float64
 from attop.kernels.linear import (
     FOR_CENTRE,
+    add_squares,
     dense_product,
+    dense_product_of,
     dense_sum,
     sparse_product,
+    sparse_product_of,
     sparse_sum,
     weighted_gram,
 )
@@ -36,7 +39,7 @@ Rows = NDArray[np.intp]
 #: Entries that one compiled call goes through at most, so that an interrupt is seen in between.
 _CALL = 2**24
 #: Entries worth a second thread.
-_WORTH_A_THREAD = 2**20
+_WORTH_A_THREAD = 2**17
 #: Rows of a matrix product at a time.
 _BLOCK = 2048
 #: Samples that tell how far they are from each other, and how long it takes to gather them.
@@ -67,10 +70,6 @@ class Samples:
         self.centre = centre
         #: Entries of a row, on average.
         self.width = max(1, X.nnz // max(1, self.n_samples)) if self.sparse else self.n_features
-
-    def take(self, rows: Rows) -> Samples:
-        """Some of the samples."""
-        return Samples(self.X[rows], self.centre, self.workers)
 
     def seconds(self) -> float:
         """About how long it takes to gather all rows and to multiply them, by some of them."""
@@ -149,13 +148,36 @@ class Samples:
         block *= np.sqrt(weights)[:, np.newaxis]
         return block.T @ block
 
+    def dense(self, rows: Rows) -> Matrix:
+        """Some of the samples, from the centre."""
+        some = self.X[rows]
+        return some.toarray().astype(np.float64) if self.sparse else some - self.centre
+
     def squares(self, rows: Rows, weights: Vector) -> Vector:
         """``sum weights_r x_r^2``, the diagonal of `gram`."""
-        part = self.X[rows].astype(np.float64)
+        total = np.zeros(self.n_features)
         if self.sparse:
-            part.data **= 2
-            return part.T @ weights
-        return weights @ (part - self.centre) ** 2
+            add_squares(self.X.data, self.X.indices, self.X.indptr, rows, weights, total)
+            return total
+        for start, stop in self._calls(len(rows)):
+            part = self.X[rows[start:stop]] - self.centre
+            total += weights[start:stop] @ part**2
+        return total
+
+    def scores_of(self, rows: Rows, w: Vector) -> Vector:
+        """`scores` of some rows."""
+        result = np.zeros(len(rows))
+        least = max(1, _WORTH_A_THREAD // self.width)
+        if self.sparse:
+            arrays = self.X.data, self.X.indices, self.X.indptr
+            call = rows, w, result
+            self.workers.over_rows(sparse_product_of, len(rows), *arrays, *call, least=least)
+        else:
+            offset = float(self.centre @ w)
+            self.workers.over_rows(
+                dense_product_of, len(rows), self.X, rows, w, offset, result, least=least
+            )
+        return result
 
     def spread(self) -> float:
         """Half the squared distance of two samples: the median of some hundred pairs."""
