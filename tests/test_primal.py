@@ -18,7 +18,7 @@ from attop.kernels.functions import Gram, Kernel
 from attop.objectives import certify, dual_value, infeasibility, primal_value, threshold
 from attop.smooth import SmoothLoss
 from attop.solvers import primal
-from attop.solvers.primal import newton
+from attop.solvers.primal import steps
 from attop.solvers.primal.samples import Samples
 from attop.solvers.primal.subgradient import Subgradient, slopes
 from attop.solvers.solution import Status
@@ -88,7 +88,7 @@ def test_the_descent_of_the_paper_reaches_the_optimum(name, surrogate):
 @every_case
 def test_conjugate_gradients_find_the_same_optimum(name, surrogate, monkeypatch):
     problem, gram = linear_case(name, surrogate)
-    monkeypatch.setattr(newton, "DIRECT_UP_TO", 0)
+    monkeypatch.setattr(steps, "DIRECT_UP_TO", 0)
     solution = primal.solve(problem, gram, tol=1e-6, max_iter=200)
     assert solution.certificate.certifies(1e-6)
     assert_allclose(solution.certificate.primal, optimum_of(problem, gram), rtol=2e-6)

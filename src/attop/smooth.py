@@ -118,8 +118,8 @@ class SmoothThreshold:
 
     @property
     def share(self) -> Vector:
-        """The gradient: non-negative, and of sum 1 over all copies."""
-        return self.slope / self.total
+        """The gradient: non-negative, and of sum 1 over all copies where any have a slope."""
+        return self.slope / self.total if self.total else self.slope
 
     @property
     def curvature(self) -> Vector:

@@ -71,6 +71,10 @@ class Samples:
         #: Entries of a row, on average.
         self.width = max(1, X.nnz // max(1, self.n_samples)) if self.sparse else self.n_features
 
+    def take(self, rows: Rows) -> Samples:
+        """Some of the samples."""
+        return Samples(self.X[rows], self.centre, self.workers)
+
     def seconds(self) -> float:
         """About how long it takes to gather all rows and to multiply them, by some of them."""
         some = np.arange(0, self.n_samples, max(1, self.n_samples // _TIMED))
