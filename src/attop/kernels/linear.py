@@ -25,6 +25,8 @@ from attop.kernels.columns import Workers
 FOR_CENTRE = 1024
 
 _FAST = {"contract", "nsz", "arcp", "reassoc"}
+#: Entries of sparse samples that are worth a second thread.
+_WORTH_A_THREAD = 2**20
 #: Samples that one call sums up, so that an interrupt is seen in between.
 _ROWS = 2**17
 
@@ -142,8 +144,10 @@ def _squares(X) -> NDArray[np.float64]:
 def product_of_all(X, vector: NDArray[np.float64]) -> NDArray[np.float64]:
     """``X vector`` for CSR samples of any precision, in double precision."""
     out, workers = np.zeros(X.shape[0]), Workers()
+    least = max(1, _WORTH_A_THREAD * len(out) // max(1, X.nnz))
+    arrays = X.data, X.indices, X.indptr, vector, out
     try:
-        workers.over_rows(sparse_product, len(out), X.data, X.indices, X.indptr, vector, out)
+        workers.over_rows(sparse_product, len(out), *arrays, least=least)
     finally:
         workers.close()
     return out

@@ -117,7 +117,7 @@ class Newton:
         self.problem, self.samples, self.limits = problem, samples, limits
         # Contiguous, so that compiled code has one kind of them to know.
         self.alpha_copies = np.ascontiguousarray(problem.positive_weights)
-        self.beta_copies = np.ascontiguousarray(problem.competitor_weights)
+        self.beta_copies = problem.competitor_weights
         self.w = samples.weights(problem, alpha, beta) if near is None else near[0]
         self.positive, self.competing = self._split(samples.scores(self.w))
         self.width = FIRST_WIDTH if near is None else near[3]
@@ -195,9 +195,8 @@ class Newton:
         distance2 = float(self.alpha_copies @ (point.alpha / problem.C - self.given_alpha) ** 2)
         penalty = self.loss_width * problem.C * distance2
         if not problem.betas.norm_price and t.total:
-            distance2 = float(
-                self.beta_copies[self.places] @ (t.slope - self.given_slope[self.places]) ** 2
-            )
+            near = self._near()
+            distance2 = float(near.copies @ (t.slope - near.given) ** 2)
             penalty += self.width * self.wide * point.total * distance2 / t.total
         return 0.5 * penalty
 
@@ -256,13 +255,16 @@ class Newton:
     def _near(self) -> _Competitors:
         """The competitors at hand, at the present scores."""
         places = self.places
+        if len(places) == len(self.competing):
+            return self._of_all()
         return _Competitors(
             self.competing[places], self.beta_copies[places], self.given_slope[places]
         )
 
     def _of_all(self) -> _Competitors:
         """All competitors at the present scores."""
-        return _Competitors(self.competing, self.beta_copies, self.given_slope)
+        copies = np.ascontiguousarray(self.beta_copies)
+        return _Competitors(self.competing, copies, self.given_slope)
 
     def _step(self) -> bool:
         """One step with a line search; False where it brings nothing."""

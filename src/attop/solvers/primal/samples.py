@@ -39,7 +39,7 @@ Rows = NDArray[np.intp]
 #: Entries that one compiled call goes through at most, so that an interrupt is seen in between.
 _CALL = 2**24
 #: Entries worth a second thread.
-_WORTH_A_THREAD = 2**17
+_WORTH_A_THREAD = 2**20
 #: Rows of a matrix product at a time.
 _BLOCK = 2048
 #: Samples that tell how far they are from each other, and how long it takes to gather them.

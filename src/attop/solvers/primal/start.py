@@ -82,14 +82,14 @@ def _part_of(problem: Problem, rows: NDArray[np.intp]) -> Problem:
 def _slopes(problem: Problem, scores: Vector, newton: Newton) -> tuple[Vector, Vector]:
     """Slopes of all at these scores, as smooth as those of the part are."""
     positives, competitors = scores[problem.positives], scores[problem.competitors]
-    half = np.full(len(positives), 0.5), np.full(len(competitors), 0.5)
+    half, nothing = np.full(len(positives), 0.5), np.zeros(len(competitors))
     opponents = Opponents(
-        positives, np.ascontiguousarray(problem.positive_weights), newton.loss_width, half[0]
+        positives, np.ascontiguousarray(problem.positive_weights), newton.loss_width, half
     )
     weights = np.ascontiguousarray(problem.competitor_weights)
     width = newton.width * newton.wide
     t = problem.family.smooth_threshold(
-        problem, competitors, weights, width, half[1], None, opponents
+        problem, competitors, weights, width, nothing, None, opponents
     )
-    loss = SmoothLoss(problem.surrogate, newton.loss_width, half[0])
+    loss = SmoothLoss(problem.surrogate, newton.loss_width, half)
     return loss.slope(t.value - positives), t.slope
