@@ -275,6 +275,7 @@ class Newton:
         of_positives, of_competitors = self._split(self.samples.scores(direction))
         along, square = float(self.w @ direction), float(direction @ direction)
         weighted_change = self.alpha_copies * of_positives
+        before = self.places, self.cut
         self._choose(of_competitors)
         few, of_few = self._near(), of_competitors[self.places]
 
@@ -297,10 +298,11 @@ class Newton:
             )
 
         length = line_search(slope, float(self.gradient @ direction))
+        if length == 0.0:
+            self.places, self.cut = before  # which the slopes at hand are of
+            return False
         if length > 1.0:
             self.cut = np.inf  # they were chosen for shorter steps
-        if length == 0.0:
-            return False
         self.w = self.w + length * direction
         self.positive = self.positive + length * of_positives
         self.competing = self.competing + length * of_competitors
