@@ -8,6 +8,7 @@ features costs no digits.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -138,8 +139,8 @@ class Samples:
         count = min(self.workers.count, max(1, n_rows * self.width // _WORTH_A_THREAD))
         return np.linspace(0, n_rows, count + 1).astype(np.int64)
 
-    def gram(self, rows: Rows, weights: Vector) -> Matrix:
-        """``sum weights_r x_r x_r'``, from the centre."""
+    def gram(self, rows: Rows, weights: Vector, stop: Callable[[], bool] = bool) -> Matrix:
+        """``sum weights_r x_r x_r'``, from the centre; a part of it once it is told to stop."""
         if self.sparse:
             return weighted_gram(self.X, rows, weights)
         step = max(1, min(_BLOCK, _CALL // self.n_features))
@@ -147,6 +148,8 @@ class Samples:
         total = np.zeros((self.n_features, self.n_features))
         count = self.workers.count
         for first in range(0, len(blocks), count):
+            if stop():
+                break
             calls = [(rows[b], weights[b]) for b in blocks[first : first + count]]
             for part in self.workers.call(self._dense_gram, calls):
                 total += part

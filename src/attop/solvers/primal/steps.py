@@ -41,7 +41,7 @@ def newton_direction(
         return _by_rows(samples, terms, gradient)
     hessian = np.zeros((n_features, n_features), order="F")
     for rows, weights, centre in terms:
-        hessian += samples.gram(rows, weights)
+        hessian += samples.gram(rows, weights, limits.out_of_time)
         # From the centre: the lower half, which is what is factorised.
         total = samples.combine_rows(rows, weights)
         total -= 0.5 * float(np.sum(weights)) * centre
