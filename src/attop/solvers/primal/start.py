@@ -20,9 +20,9 @@ from attop.solvers.primal.samples import Samples
 
 Vector = NDArray[np.float64]
 
-#: From so many samples for each feature on a part of them comes first.  (Seconds of the processor at
-#: lambda 1e-3, with and without: Covertype, SVM 0.11 and 0.23, TauFPL(0.05) 0.20 and 0.28, TopPush
-#: 0.50 and 0.36; donors, SVM 0.62 and 0.82; with 5,000 samples for each feature, celeba, no better.)
+#: From so many samples for each feature on a part of them comes first.  (Seconds of the processor
+#: at lambda 1e-3, with and without: Covertype, SVM 0.11 and 0.23, TauFPL(0.05) 0.20 and 0.28,
+#: TopPush 0.50 and 0.36; donors, SVM 0.62 and 0.82; celeba, 5,000 for each feature, no better.)
 MANY = 10_000
 #: One in so many of each class, but of the smaller class at least so many.
 SHARE, AT_LEAST = 8, 500
