@@ -113,6 +113,11 @@ def primal_value(
     known = Known.all_of(problem, np.asarray(scores))
     if threshold is None:
         threshold = known.threshold(problem)
+    return value_of(problem, w_norm2, known, threshold)
+
+
+def value_of(problem: Problem, w_norm2: float, known: Known, threshold: float) -> float:
+    """The same from scores of all samples or at least those that matter."""
     return 0.5 * w_norm2 + _loss(problem, known, threshold)
 
 
