@@ -22,6 +22,8 @@ from attop._scikit_learn import BaseEstimator, ClassifierMixin
 from attop._scores import kernel_expansion
 from attop.approximation import FEATURE_ROWS
 from attop.formulations import Formulation
+from attop.kernels.device.arrays import as_numpy, find_device
+from attop.kernels.device.gram import expansion
 from attop.kernels.functions import as_float64, kernel_class
 from attop.surrogates import Surrogate
 
@@ -81,6 +83,9 @@ Kernel, default="rbf"
         and the certificate included; None for no limit.
     cache_size : float, default=1000
         Megabytes for kernel columns; 32 at least, as with fewer a fit would take ages.
+    device : {None, "cpu", "cuda", "cuda:0", ...}, default=None
+        Where kernel entries, scores and large subproblems are computed: a GPU by its name, with
+        PyTorch or CuPy, or the CPU.  Linear models take the CPU anyway.  See :doc:`/guide/gpu`.
     warm_start : bool, default=False
         Whether to start from the dual variables of the previous fit, where it had as many
         positives and competitors.
@@ -170,6 +175,7 @@ Kernel, default="rbf"
     max_iter: int = -1
     max_time: float | None = None
     cache_size: float = 1000
+    device: str | None = None
     warm_start: bool = False
     pos_label: Any = None
     random_state: Any = None
@@ -217,7 +223,7 @@ Kernel, default="rbf"
             Distances from the threshold, 0 or more where the positive class is predicted.
         """
         check_is_fitted(self)
-        X = checks.check_samples(self, X, reset=False)
+        X = checks.check_samples(self, as_numpy(X), reset=False)
         if hasattr(self, "feature_map_"):
             parts = gen_batches(X.shape[0], FEATURE_ROWS)
             features = (as_float64(self.feature_map_.transform(X[part])) for part in parts)
@@ -226,6 +232,13 @@ Kernel, default="rbf"
             return as_float64(X) @ self.coef_[0] - self.threshold_
         if self._fitted_kernel.precomputed:
             return as_float64(X[:, self.support_]) @ self.dual_coef_[0] - self.threshold_
+        device = find_device(self.device)
+        if device is not None:
+            with device.guarded():
+                scores = expansion(
+                    self._fitted_kernel, device, X, self.support_vectors_, self.dual_coef_[0]
+                )
+            return scores - self.threshold_
         entries = self._fitted_kernel.onto(self.support_vectors_)
         scores = kernel_expansion(
             lambda rows, columns: entries(X[rows], columns),

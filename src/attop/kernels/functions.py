@@ -79,6 +79,10 @@ class Linear(_OfScikitLearn):
         """Kernel values of the rows of `X` against the rows of `Y`."""
         return pairwise.linear_kernel(X, Y)
 
+    def on_device(self, xp: Any, X: Any, Y: Any) -> Any:
+        """The same for arrays of a device."""
+        return X @ Y.T
+
     def extended(self, X: Any, Y: Any) -> tuple[Long, NDArray[np.float64]]:
         """The same in extended precision, with their sizes."""
         return inner_products(X, Y)
@@ -175,6 +179,13 @@ class Laplacian(_OfScikitLearn):
         """Kernel values of the rows of `X` against the rows of `Y`."""
         return pairwise.laplacian_kernel(X, Y, gamma=self.gamma)
 
+    def on_device(self, xp: Any, X: Any, Y: Any) -> Any:
+        """The same for arrays of a device, feature by feature."""
+        total = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=X.device)
+        for j in range(X.shape[1]):
+            total += xp.abs(X[:, j][:, None] - Y[:, j][None, :])
+        return xp.exp(-self.gamma * total)
+
     def diagonal(self, X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """One for every sample."""
         return np.ones(len(rows))
@@ -227,6 +238,10 @@ class Polynomial(_OfScikitLearn):
             X, Y, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
 
+    def on_device(self, xp: Any, X: Any, Y: Any) -> Any:
+        """The same for arrays of a device."""
+        return (self.gamma * (X @ Y.T) + self.coef0) ** self.degree
+
     def extended(self, X: Any, Y: Any) -> tuple[Long, NDArray[np.float64]]:
         """The same in extended precision, with their sizes."""
         inner, size = inner_products(X, Y, self.gamma, self.coef0)
@@ -263,6 +278,10 @@ class Sigmoid(_OfScikitLearn):
     def values(self, X: Any, Y: Any) -> Any:
         """Kernel values of the rows of `X` against the rows of `Y`."""
         return pairwise.sigmoid_kernel(X, Y, gamma=self.gamma, coef0=self.coef0)
+
+    def on_device(self, xp: Any, X: Any, Y: Any) -> Any:
+        """The same for arrays of a device."""
+        return xp.tanh(self.gamma * (X @ Y.T) + self.coef0)
 
     def extended(self, X: Any, Y: Any) -> tuple[Long, NDArray[np.float64]]:
         """The same in extended precision, with their sizes."""
@@ -323,6 +342,15 @@ class FunctionKernel(Kernel):
     def values(self, X: Any, Y: Any) -> Any:
         """What the function returns."""
         return self.function(X, Y)
+
+    def on_device(self, xp: Any, X: Any, Y: Any) -> Any:
+        """What it returns for arrays of a device; None where it takes no such arrays."""
+        try:
+            found = self.function(X, Y)
+        except (TypeError, ValueError, AttributeError, RuntimeError):
+            return None
+        fits = isinstance(found, type(X)) and tuple(found.shape) == (X.shape[0], Y.shape[0])
+        return found if fits else None
 
     def __call__(self, X: Any, Y: Any) -> NDArray[np.float64]:
         """The same in float64, by one call."""

@@ -49,7 +49,7 @@ class SharedFits:
             known = KnownGram.of(gram)
             self.gram, self.columns = known, MatrixStore(known)
         else:
-            self.gram = RememberingGram.of(gram.kernel, gram.X, n_bytes // 6)
+            self.gram = RememberingGram.with_memory(gram, n_bytes // 6)
             self.columns = load("attop.kernels.stores").open_columns(gram, tol, n_bytes)
 
     def __enter__(self) -> Self:

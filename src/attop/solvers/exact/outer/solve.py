@@ -97,14 +97,14 @@ def solve(
         solution = _solve(problem, gram, columns, start=start, all_scores=True, **options)
         precise = columns.precision <= DOUBLE
     else:
-        with open_columns(gram, tol, cache_bytes) as store:
+        with open_columns(gram, tol, cache_bytes, verbose) as store:
             solution = _solve(problem, gram, store, start=start, **options)
             precise = store.precision <= DOUBLE
     hopeful = solution.status in (Status.PRECISION, Status.STALLED)
     if precise or not hopeful or limits.reached() is not None:
         return solution
     # From here on single precision does not see the way.
-    with open_columns(gram, 0.0, cache_bytes) as store:
+    with open_columns(gram, 0.0, cache_bytes, verbose) as store:
         point = solution.alpha, solution.beta
         better = _solve(problem, gram, store, start=point, **options)
     for name, value in solution.stats.items():
