@@ -46,8 +46,6 @@ class Tuning:
     accurately, hardly : float
         Relative gap of such a block, relative to what is wanted of all; pair moves follow where
         it leaves more than this share of the gap.
-    on_device_from, on_device_up_to : int
-        Sizes of blocks that are factorised on a device, if there is one.
     nearly, patience : float
         After so many rounds (costly ones count more) within so many times the gap that is asked
         for, the referee is asked: the scores may be worse than the point.
@@ -96,8 +94,6 @@ class Tuning:
     large_operations: float = 2e9  # without: same
     accurately: float = 1e-3  # 1e-2: 1.16
     hardly: float = 0.5  # 0.9: same
-    on_device_from: int = 1024
-    on_device_up_to: int = 24576
     nearly: float = 8.0  # 1: same
     patience: int = 5  # not measured: as with the one above, none of the cases comes to it
     parts_from: int = 4096  # same; same

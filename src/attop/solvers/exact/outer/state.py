@@ -13,19 +13,17 @@ from attop._weights import weighted, weighted_sum
 from attop.families.base import Cap
 from attop.kernels.blocks import slices
 from attop.kernels.columns import ColumnStore
-from attop.kernels.device.store import DeviceStore
 from attop.kernels.errors import Tally
 from attop.kernels.linear import LinearStore
 from attop.kernels.matrix import MatrixStore
 from attop.problem import Problem
 from attop.solvers.exact.scaling.parts import Part
 from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
-from attop.solvers.exact.subproblem.device import DeviceKernels
-from attop.solvers.exact.subproblem.interior import Kernels, Matrix, interior_point
+from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
 from attop.solvers.exact.tuning import DEFAULT, Tuning
 
-Store = ColumnStore | DeviceStore | LinearStore
+Store = ColumnStore | LinearStore
 
 #: Scores that are updated at once.
 _PIECE = 2**16
@@ -301,30 +299,24 @@ class State:
         return effort[0], effort[1], effort[2]
 
     def solve_large_block(self, chosen: NDArray[np.intp], gap: float) -> None:
-        """The same for a large block, by the interior-point method, to a relative gap.
-
-        Its kernel matrix is of low rank, or on a device.
-        """
+        """The same for a kernel of low rank, by the interior-point method, to a relative gap."""
+        assert isinstance(self.store, LinearStore)
         block = self._block(chosen, np.empty((0, 0)))
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
-        kernels = self._kernels(chosen)
+        outside = self.member.copy()
+        outside[chosen] = False
+        kernels = Kernels(
+            matrix=None,
+            features=self.store.features(self.rows[chosen]),
+            penalty=self._penalty(chosen),
+            outside=self.store.combination(self.rows[outside], self.weight[outside]),
+        )
         norm2 = self._norm2_outside(chosen)
         group = interior_point(
             block, kernels, self._group(chosen), terms, self.betas, norm2, self.tuning, gap
         )
         if group is not None:
             self._move(chosen, block.value, block.member, group.cap)
-
-    def _kernels(self, chosen: NDArray[np.intp]) -> Matrix:
-        """The kernel matrix of the variables `chosen`, as their store has it at least cost."""
-        rows, penalty = self.rows[chosen], self._penalty(chosen)
-        if isinstance(self.store, DeviceStore):
-            return DeviceKernels.of(self.store.on_device(rows), penalty, self.store.device)
-        assert isinstance(self.store, LinearStore)
-        outside = self.member.copy()
-        outside[chosen] = False
-        sum_outside = self.store.combination(self.rows[outside], self.weight[outside])
-        return Kernels(None, self.store.features(rows), penalty, sum_outside)
 
     def _norm2_outside(self, chosen: NDArray[np.intp]) -> float:
         """``|beta|^2`` of the betas that are not among `chosen`."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop._weights import weighted
-from attop.kernels.device.store import DeviceStore
 from attop.solvers.exact.outer.state import State
 
 
@@ -86,9 +85,7 @@ def choose(
 
 
 def large_block(state: State) -> int:
-    """Size of a block that the rank of the kernel, or a device, makes cheap; 0 where none does."""
-    if isinstance(state.store, DeviceStore):
-        return _block_on_device(state, state.store)
+    """Size of a block that the rank of the kernel makes cheap; 0 where it does not."""
     rank = state.store.rank
     if rank is None:
         return 0
@@ -98,14 +95,6 @@ def large_block(state: State) -> int:
         return 0
     n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in _kinds(state))
     return min(max(min(tuning.large, tuning.per_feature * rank), 2 * n_free), most, len(state.rows))
-
-
-def _block_on_device(state: State, store: DeviceStore) -> int:
-    """Size of a block that a device factorises: all variables if they find room."""
-    n, tuning = len(state.rows), state.tuning
-    n_active = int(np.count_nonzero(state.value))
-    size = min(n, tuning.on_device_up_to, store.most_on_device(), 2 * n_active)
-    return size if size > tuning.on_device_from else 0
 
 
 def choose_large(state: State, size: int) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ copy of a sample: with the signed weights ``v``, ``H`` is the kernel matrix time
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,23 +45,6 @@ ROUND = 1e-7
 Array = NDArray[np.float64]
 
 
-class Matrix(Protocol):
-    """The kernel matrix of a block with the penalties on its diagonal, wherever it is."""
-
-    @property
-    def small(self) -> bool:
-        """Whether factorisations are so short that threads would only wait for each other."""
-        ...
-
-    def times(self, v: Array) -> Array:
-        """Its product with a vector."""
-        ...
-
-    def hessian(self, signed: Array, balance: Array, column: Array, square: float) -> Hessian:
-        """``|w|^2 / 2`` and the penalties; the cap is there if `balance` has it."""
-        ...
-
-
 class Kernels(NamedTuple):
     """The kernel matrix of the block's samples and the sum of the columns outside it.
 
@@ -86,30 +69,6 @@ class Kernels(NamedTuple):
             return product
         assert self.matrix is not None
         return self.matrix @ v
-
-    @property
-    def small(self) -> bool:
-        """Whether factorisations are so short that threads would only wait for each other."""
-        return self.features is not None
-
-    def hessian(self, signed: Array, balance: Array, column: Array, square: float) -> Hessian:
-        """``|w|^2 / 2`` and the penalties; the cap is there if `balance` has it."""
-        capped = len(balance) > len(signed)
-        if self.features is not None:
-            curvature = np.zeros(len(balance))
-            curvature[: len(signed)] = self.penalty * signed**2
-            of_cap = -self.outside if capped and self.outside is not None else None
-            return LowRankHessian(signed, self.features, of_cap, curvature)
-        assert self.matrix is not None
-        matrix = self.matrix * np.outer(signed, signed)
-        matrix = 0.5 * (matrix + matrix.T)
-        if capped:
-            cross = -signed * column
-            matrix = np.block([[matrix, cross[:, None]], [cross[None, :], np.array(square)]])
-        # The stored kernel may lack a constant, and then be indefinite; on the balance of all
-        # signed variables a constant changes nothing.
-        matrix += np.outer(balance, balance)
-        return DenseHessian(matrix)
 
 
 @dataclass
@@ -166,7 +125,7 @@ class Quadratic:
 
 def interior_point(
     block: Block,
-    kernels: Matrix,
+    kernels: Kernels,
     group: Group,
     terms: Terms,
     betas: BetaTerms,
@@ -181,7 +140,7 @@ def interior_point(
     outside = _outside(block, kernels, group)
     problem = _quadratic(block, kernels, outside, terms, betas, norm2_outside, group.cap)
     # Overflow near the end is seen by the test for finiteness.
-    small = kernels.small or len(block.value) < tuning.one_thread_below
+    small = kernels.features is not None or len(block.value) < tuning.one_thread_below
     with np.errstate(all="ignore"):
         solved = with_one_blas_thread(_solve, problem, enough) if small else _solve(problem, enough)
     if solved is None or not np.all(np.isfinite(solved[0])):
@@ -195,7 +154,7 @@ def interior_point(
     return None
 
 
-def _outside(block: Block, kernels: Matrix, group: Group) -> tuple[Group, Array]:
+def _outside(block: Block, kernels: Kernels, group: Group) -> tuple[Group, Array]:
     """The group without its members inside the block, and the sum of its columns."""
     inside = np.where(block.member, block.weight, 0.0)
     column = block.group_column - kernels.times(inside)
@@ -224,7 +183,7 @@ def _quadratic(block, kernels, outside, terms, betas, norm2_outside, cap) -> Qua
         lower, upper = np.append(lower, group.floor), np.append(upper, np.inf)
         value = np.append(value, cap)
     return Quadratic(
-        hessian=kernels.hessian(signed, equations[0], column, group.square),
+        hessian=_hessian(kernels, signed, equations[0], column, group.square),
         gradient=gradient,
         equations=equations,
         target=equations @ value,
@@ -244,6 +203,25 @@ def _signed_weights(block: Block, terms: Terms) -> Array:
     signed = block.weight.copy()
     signed[terms.n_alphas :] *= -1.0
     return signed
+
+
+def _hessian(kernels: Kernels, signed, balance, column, square) -> Hessian:
+    """``|w|^2 / 2`` and the penalties; the cap is there if `balance` has it."""
+    capped = len(balance) > len(signed)
+    if kernels.features is not None:
+        curvature = np.zeros(len(balance))
+        curvature[: len(signed)] = kernels.penalty * signed**2
+        of_cap = -kernels.outside if capped and kernels.outside is not None else None
+        return LowRankHessian(signed, kernels.features, of_cap, curvature)
+    matrix = kernels.matrix * np.outer(signed, signed)
+    matrix = 0.5 * (matrix + matrix.T)
+    if capped:
+        cross = -signed * column
+        matrix = np.block([[matrix, cross[:, None]], [cross[None, :], square]])
+    # The stored kernel may lack a constant, and then be indefinite; on the balance of all
+    # signed variables a constant changes nothing.
+    matrix += np.outer(balance, balance)
+    return DenseHessian(matrix)
 
 
 class _Bounds:
@@ -423,7 +401,7 @@ def _spread(
     return True
 
 
-def _accept(block: Block, kernels: Matrix, outside, terms: Terms, x, group: Group) -> Group:
+def _accept(block: Block, kernels: Kernels, outside, terms: Terms, x, group: Group) -> Group:
     """Put the solution into the block: values, rates, rooms, membership."""
     rest, column = outside
     n, b = terms.n_alphas, len(block.value)
