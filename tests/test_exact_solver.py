@@ -504,6 +504,17 @@ def test_a_start_is_better_than_zero_whatever_the_scale(name):
     assert solution.status is Status.CONVERGED
 
 
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e6])
+def test_a_loss_of_one_rounding_does_not_cost_the_certificate(C):
+    """Scores are 1 and ``|w|^2`` is 1e-11: with large C a loss of 1e-16 would be a gap of 1e-3."""
+    X, positive = two_clouds(20, 40, 5, 2.0, seed=1)
+    weights = np.ones(len(X))
+    weights[-1] = 0.0  # a sample without a variable
+    problem = FORMULATIONS["TopPush"].problem(positive, C, "hinge", sample_weight=weights)
+    solution = solve(problem, Gram(Kernel("linear"), 1e6 * X), tol=1e-8, random_state=0)
+    assert solution.status is Status.CONVERGED
+
+
 def test_a_sample_far_out_does_not_drown_the_others():
     """Entries of 1e21 next to those of 1: one ridge for all of them would be a thousand."""
     X, positive = two_clouds(65, 34, 8, 0.5, seed=0)

@@ -523,7 +523,8 @@ def test_the_command_that_exports_a_model(capsys, saved):
 
 
 @pytest.mark.parametrize("name", ["export", "show"])
-def test_commands_on_other_files(name, capsys, tmp_path):
+def test_commands_on_other_files(name, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")  # or a long path breaks the line within the message
     path = tmp_path / "data.csv"
     path.write_text("a,b\n1,2\n")
     status, _, err = command(capsys, name, path)

@@ -26,6 +26,9 @@ from attop.solvers.limits import Limits
 from attop.solvers.solution import Solution, Status
 from attop.surrogates import refuse_unless_quadratic
 
+#: Losses no larger than this, of a margin of 1, are rounding.
+_ROUNDED = 1e-12
+
 
 def solve(
     problem: Problem,
@@ -170,13 +173,29 @@ def _certified(solver: Loop, gram: Gram, tol: float, status: Status) -> tuple[Ce
         wrong = status in (Status.UNBOUNDED, Status.NOT_PSD)
         if certificate.certifies(tol) and not wrong:
             return certificate, Status.CONVERGED
-        hopeless = attempt == 3 or certificate.resolution > tol
+        share = _short_of_margin(solver.state.problem, certificate)
+        hopeless = attempt == 3 or (certificate.resolution > tol and not share)
         if status not in (Status.CONVERGED, Status.STALLED) or hopeless:
             break
         # The rounding of the columns hid a violation: go on from the exact scores.
         solver.keeper.correct(certificate)
+        solver.state.stretch(share)
         status = solver.run(0.5 * tol * 0.5**attempt)
     return certificate, Status.PRECISION if status == Status.CONVERGED else status
+
+
+def _short_of_margin(problem: Problem, certificate: Certificate) -> float:
+    """By how little positives miss the margin, where rounding alone is to blame; else 0.
+
+    With large scales and C their losses are most of the primal value, though a point that is longer
+    by as little has none.
+    """
+    if problem.family.free_threshold or not np.isfinite(problem.C):
+        return 0.0
+    known = np.isin(certificate.rows, problem.positives, assume_unique=True)
+    losses = problem.surrogate.value(certificate.threshold - certificate.scores[known])
+    largest = float(np.max(losses, initial=0.0))
+    return 4.0 * max(largest, DOUBLE) if largest <= _ROUNDED else 0.0
 
 
 def _certificate(solver: Loop, gram: Gram, tol: float) -> Certificate:

@@ -228,11 +228,21 @@ class State:
         bend, largest = w_norm2 + penalty, float(np.max(self.alpha))
         if linear > 0.0 and bend > 0.0 and np.isfinite(linear / bend):
             room = self.betas.bound / max(float(np.max(self.beta)), 1e-300)
-            multiple = min(linear / bend, self.problem.alpha_max / largest, room)
-            for array in (self.value, self.scores):
-                array *= multiple
-            self.cap *= multiple
-            self.tally *= multiple
+            self._multiply(min(linear / bend, self.problem.alpha_max / largest, room))
+
+    def stretch(self, share: float) -> None:
+        """Make the point longer by this share, or as far as the bounds let it."""
+        room = min(
+            self.problem.alpha_max / max(float(np.max(self.alpha)), 1e-300),
+            self.betas.bound / max(float(np.max(self.beta)), 1e-300),
+        )
+        self._multiply(min(1.0 + share, max(room, 1.0)))
+
+    def _multiply(self, multiple: float) -> None:
+        for array in (self.value, self.scores):
+            array *= multiple
+        self.cap *= multiple
+        self.tally *= multiple
 
     def balance(self) -> None:
         """Make the sums of alphas and betas equal, up to the last bits of some small variable.
