@@ -133,7 +133,8 @@ def prepare(estimator: AtTopClassifier, X, y, sample_weight=None) -> TrainingSet
         That names what is wrong, before any work is done.
     """
     checks.check_parameters(estimator)
-    device, X = find_device(estimator.device), as_numpy(X)
+    device = find_device(estimator.device)
+    X, y, sample_weight = as_numpy(X), as_numpy(y), as_numpy(sample_weight)
     reader = replica(estimator)  # on which scikit-learn notes the number and names of features
     X, y = checks.check_samples(reader, X, y)
     checks.check_magnitude(X)

@@ -50,7 +50,7 @@ class Gram:
     def whole(
         self, order: NDArray[np.intp] | None = None
     ) -> tuple[NDArray[np.float64], EntryRounding]:
-        """All entries, of the samples in this order if there is one, and how far they may be off."""
+        """All entries, of the samples in this order if there is one, and their rounding."""
         return self.kernel.whole(self.X if order is None else self.X[order])
 
     def sums(self, rows, support, coefficients) -> NDArray[np.float64] | None:

@@ -63,9 +63,7 @@ class DeviceStore:
         self.shift, self.definite = (1.0 if gaussian_kernel else 0.0), gram.kernel.definite
         self.precision = float(np.finfo(self.dtype).eps)
         self._points = self._prepared() if points is None else points
-        self._diagonal = (
-            np.zeros(self.n_samples) if gaussian_kernel else gram.diagonal(self._rows)
-        )
+        self._diagonal = np.zeros(self.n_samples) if gaussian_kernel else gram.diagonal(self._rows)
         #: Largest entry of the kernel's diagonal, in absolute value.
         self.largest = float(np.max(np.abs(self._diagonal + self.shift)))
         self.n_computed = self._filled = 0
@@ -116,7 +114,9 @@ class DeviceStore:
         """Parts find room of their own."""
 
     def close(self) -> None:
-        """Nothing: there are no threads to end."""
+        """Give the memory back."""
+        self._buffer, self._filled = None, 0
+        self._slots[:] = -1
 
     def __enter__(self) -> Self:
         return self
@@ -145,9 +145,9 @@ class DeviceStore:
             found = self.gram.entries(self._rows[rows], others)
         else:
             points = self._points
-            others = points if columns is None else points.take(self.device, columns)
+            all_of = points if columns is None else points.take(self.device, columns)
             some = points.take(self.device, rows)
-            found = self.gram.maker.between(some, others, less_one=self.shift != 0.0)
+            found = self.gram.maker.between(some, all_of, less_one=self.shift != 0.0)
         return self.xp.astype(found, self.device.dtype(self.dtype))
 
     def _in_buffer(self, rows: NDArray[np.intp]) -> NDArray[np.intp] | None:
@@ -194,7 +194,9 @@ class DeviceStore:
         for part in parts(np.arange(len(rows)), max(1, AT_ONCE // self.n_samples)):
             slots = self._in_buffer(rows[part])
             columns = (
-                self._columns(rows[part]) if slots is None else self.device.take(self._buffer, slots)
+                self._columns(rows[part])
+                if slots is None
+                else self.device.take(self._buffer, slots)
             )
             sums = self.device.put(weights[part]) @ self.xp.astype(columns, self.xp.float64)
             total = sums if total is None else total + sums
@@ -223,10 +225,6 @@ class DeviceStore:
     def submatrix(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Kernel matrix of `rows`, in float64."""
         return self.device.get(self.on_device(rows))
-
-    def most_on_device(self) -> int:
-        """Variables of a block whose matrix, and what its factorisation takes, find room."""
-        return int((self.device.free_bytes / 64) ** 0.5)
 
 
 def open_on_device(gram: DeviceGram, dtype: Any, verbose: int = 0) -> DeviceStore:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
+from attop.kernels.device.store import DeviceStore
 from attop.kernels.functions import Gram
 from attop.kernels.matrix import MatrixStore
 from attop.kernels.stores import DOUBLE, open_columns
@@ -135,7 +136,9 @@ def _solve(
     """
     computed_before = store.n_computed
     state = State(problem, store, tuning)
-    forecast = None if limits.max_time is None else Forecast(problem, gram)
+    # On a device what is left takes no time.
+    timed = limits.max_time is not None and not isinstance(store, DeviceStore)
+    forecast = Forecast(problem, gram) if timed else None
     bounded = not all_scores and BoundedScores.applies_to(state)
     keeper = BoundedScores(state) if bounded else FullScores(state)
     solver = Loop(state, limits, verbose, keeper=keeper, forecast=forecast)
