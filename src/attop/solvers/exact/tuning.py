@@ -35,6 +35,8 @@ class Tuning:
     before_face, face_from, face_up_to : int
         After so many pair moves all free variables are moved at once, if the block has at least so
         many variables, and so many of them at most are free.
+    guesses_from, guesses_up_to : int
+        So many free variables are solved for all at once, by guesses of what is free.
     turns : int
         Pair moves and the interior-point method take turns at most so often.
     one_thread_below : int
@@ -86,6 +88,8 @@ class Tuning:
     before_face: int = 100  # TopPush, 1,000 samples: 1.07 to 1.46; 0.88 to 1.20
     face_from: int = 96
     face_up_to: int = 1024
+    guesses_from: int = 512
+    guesses_up_to: int = 12000
     turns: int = 4  # 1: same; 1000: same
     one_thread_below: int = 4000  # not for one thread to tell
     large: int = 16384  # not measured: more than the cases have

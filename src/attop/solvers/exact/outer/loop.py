@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from attop import objectives
 from attop.solvers.exact.outer.state import State, Store
-from attop.solvers.exact.outer.working_set import choose, choose_large, large_block
+from attop.solvers.exact.outer.working_set import choose, choose_large, free_block, large_block
 from attop.solvers.exact.scaling import parts
 from attop.solvers.exact.scaling import start as starts
 from attop.solvers.exact.scaling.forecast import Forecast
@@ -197,6 +197,8 @@ class Loop:
             self._solve_active(active[0], small, further)
             return
         self.keeper.settle()
+        if not idle and self._free_block(tol):
+            return
         # Large blocks leave the last bit, which may be most of the gap, to pair moves.
         creeps = gap > self.tuning.hardly * self.gap_before_block
         size = 0 if idle or creeps else large_block(state)
@@ -207,6 +209,17 @@ class Loop:
         else:
             self._round(idle, gap > self.tuning.creeping * self.gap_before_round)
             self.gap_before_round = gap
+
+    def _free_block(self, tol: float) -> bool:
+        """A round on all free variables at once, if these are many."""
+        began = time.perf_counter()
+        chosen = free_block(self.state)
+        if chosen is None or not self.state.solve_free_block(chosen, 0.1 * tol, self.limits):
+            return False
+        self.cost, self.previous = 1, chosen
+        self.limits.rounds += 1
+        self.counts["seconds_rounds"] += time.perf_counter() - began
+        return True
 
     def _active_part(
         self, scores: NDArray[np.float64], alpha: NDArray[np.float64], beta: NDArray[np.float64]

@@ -18,10 +18,13 @@ from attop.kernels.linear import LinearStore
 from attop.kernels.matrix import MatrixStore
 from attop.problem import Problem
 from attop.solvers.exact.scaling.parts import Part
+from attop.solvers.exact.subproblem.active_set import solve_active_set
 from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
+from attop.solvers.exact.subproblem.dense import Dense
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
 from attop.solvers.exact.tuning import DEFAULT, Tuning
+from attop.solvers.limits import Limits
 
 Store = ColumnStore | LinearStore
 
@@ -307,6 +310,34 @@ class State:
             np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store
         self._move(chosen, block.value, block.member, group.cap)
         return effort[0], effort[1], effort[2]
+
+    def solve_free_block(self, chosen: NDArray[np.intp], tolerance: float, limits: Limits) -> bool:
+        """The same where many are free, by guesses of what is; False if that gains nothing."""
+        assert isinstance(self.store, ColumnStore)
+        rows = self.rows[chosen]
+        self.store.fetch(rows)
+        kernel = self.store.submatrix(rows, self.store.buffer.dtype)
+        block = self._block(chosen, np.empty((0, 0)))
+        terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
+        found = solve_active_set(
+            block,
+            Dense(kernel, self._penalty(chosen), self.store.workers),
+            self._group(chosen),
+            terms,
+            self.betas,
+            self._norm2_outside(chosen),
+            self.store.shift,
+            tolerance,
+            limits,
+        )
+        if found is None:
+            return False
+        value, cap = found
+        member = np.zeros(len(value), dtype=bool)
+        if self.capped:
+            member[terms.n_alphas :] = value[terms.n_alphas :] >= cap
+        self._move(chosen, value, member, cap)
+        return True
 
     def solve_large_block(self, chosen: NDArray[np.intp], gap: float) -> None:
         """The same for a kernel of low rank, by the interior-point method, to a relative gap."""

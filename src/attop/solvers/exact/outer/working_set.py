@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop._weights import weighted
+from attop.kernels.columns import ColumnStore
 from attop.solvers.exact.outer.state import State
 
 
@@ -95,6 +96,23 @@ def large_block(state: State) -> int:
         return 0
     n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in _kinds(state))
     return min(max(min(tuning.large, tuning.per_feature * rank), 2 * n_free), most, len(state.rows))
+
+
+def free_block(state: State) -> NDArray[np.intp] | None:
+    """All free variables, all that violate optimality and those next to it, if many are free."""
+    if not isinstance(state.store, ColumnStore):
+        return None
+    kinds, tuning = _kinds(state), state.tuning
+    n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in kinds)
+    most = min(state.store.capacity, tuning.guesses_up_to)
+    if not tuning.guesses_from <= n_free <= most:
+        return None
+    if len(state.rows) <= min(most, int(1.5 * n_free)):
+        return np.arange(len(state.rows))
+    upwards = (kind.violators(True, most)[0] for kind in kinds)
+    downwards = (kind.violators(False, most)[0] for kind in kinds)
+    n_violators = sum(len(some) for some in (*upwards, *downwards))
+    return np.sort(_nearest(kinds, min(most, n_free + n_violators + tuning.violators)))
 
 
 def choose_large(state: State, size: int) -> NDArray[np.intp]:
