@@ -89,6 +89,10 @@ class Device:
         """Some rows, or columns, of an array of the device."""
         return self.xp.take(array, self.put(rows), axis=axis)
 
+    def diagonal(self, matrix: Any) -> Any:
+        """The diagonal of a matrix, to be changed in place."""
+        return self.xp.reshape(matrix, (-1,), copy=False)[:: matrix.shape[0] + 1]
+
     @cached_property
     def free_bytes(self) -> int:
         """Memory that kernel columns may take, as it was when this was first asked for."""

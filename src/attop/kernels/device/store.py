@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from attop.kernels import gaussian
 from attop.kernels.blocks import parts
 from attop.kernels.device.arrays import AT_ONCE, Device, is_memory_error
+from attop.kernels.device.dense import DeviceDense
 from attop.kernels.device.entries import Points
 from attop.kernels.device.gram import DeviceGram
 
@@ -218,9 +219,12 @@ class DeviceStore:
         else:
             found = self.device.take(self.device.take(self._buffer, slots), rows, axis=1)
         matrix = self.xp.astype(found, self.xp.float64)
-        flat = self.xp.reshape(matrix, (-1,))
-        flat[:: len(rows) + 1] = self.device.put(self._diagonal[rows])
-        return self.xp.reshape(flat, matrix.shape)
+        self.device.diagonal(matrix)[:] = self.device.put(self._diagonal[rows])
+        return matrix
+
+    def dense(self, rows: NDArray[np.intp], own: NDArray[np.float64]) -> DeviceDense:
+        """The same with what is added to its diagonal, to be multiplied and factorised there."""
+        return DeviceDense(self.on_device(rows), own, self.device)
 
     def submatrix(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Kernel matrix of `rows`, in float64."""

@@ -35,8 +35,9 @@ class Tuning:
     before_face, face_from, face_up_to : int
         After so many pair moves all free variables are moved at once, if the block has at least so
         many variables, and so many of them at most are free.
-    guesses_from, guesses_up_to : int
-        So many free variables are solved for all at once, by guesses of what is free.
+    guesses_from, guesses_up_to, on_device_up_to : int
+        So many free variables are solved for all at once, by guesses of what is free; more on a
+        device.
     turns : int
         Pair moves and the interior-point method take turns at most so often.
     one_thread_below : int
@@ -90,6 +91,7 @@ class Tuning:
     face_up_to: int = 1024
     guesses_from: int = 512
     guesses_up_to: int = 12000
+    on_device_up_to: int = 32768
     turns: int = 4  # 1: same; 1000: same
     one_thread_below: int = 4000  # not for one thread to tell
     large: int = 16384  # not measured: more than the cases have

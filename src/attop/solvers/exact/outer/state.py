@@ -13,6 +13,7 @@ from attop._weights import weighted, weighted_sum
 from attop.families.base import Cap
 from attop.kernels.blocks import slices
 from attop.kernels.columns import ColumnStore
+from attop.kernels.device.store import DeviceStore
 from attop.kernels.errors import Tally
 from attop.kernels.linear import LinearStore
 from attop.kernels.matrix import MatrixStore
@@ -20,13 +21,13 @@ from attop.problem import Problem
 from attop.solvers.exact.scaling.parts import Part
 from attop.solvers.exact.subproblem.active_set import solve_active_set
 from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
-from attop.solvers.exact.subproblem.dense import Dense
+from attop.solvers.exact.subproblem.dense import Dense, Matrix
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
 from attop.solvers.exact.tuning import DEFAULT, Tuning
 from attop.solvers.limits import Limits
 
-Store = ColumnStore | LinearStore
+Store = ColumnStore | DeviceStore | LinearStore
 
 #: Scores that are updated at once.
 _PIECE = 2**16
@@ -313,15 +314,12 @@ class State:
 
     def solve_free_block(self, chosen: NDArray[np.intp], tolerance: float, limits: Limits) -> bool:
         """The same where many are free, by guesses of what is; False if that gains nothing."""
-        assert isinstance(self.store, ColumnStore)
-        rows = self.rows[chosen]
-        self.store.fetch(rows)
-        kernel = self.store.submatrix(rows, self.store.buffer.dtype)
+        matrix = self._dense(self.rows[chosen], self._penalty(chosen))
         block = self._block(chosen, np.empty((0, 0)))
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
         found = solve_active_set(
             block,
-            Dense(kernel, self._penalty(chosen), self.store.workers),
+            matrix,
             self._group(chosen),
             terms,
             self.betas,
@@ -338,6 +336,15 @@ class State:
             member[terms.n_alphas :] = value[terms.n_alphas :] >= cap
         self._move(chosen, value, member, cap)
         return True
+
+    def _dense(self, rows: NDArray[np.intp], penalty: NDArray[np.float64]) -> Matrix:
+        """The kernel matrix of `rows` where the store has it, with penalties on its diagonal."""
+        if isinstance(self.store, DeviceStore):
+            return self.store.dense(rows, penalty)
+        assert isinstance(self.store, ColumnStore)
+        self.store.fetch(rows)
+        kernel = self.store.submatrix(rows, self.store.buffer.dtype)
+        return Dense(kernel, penalty, self.store.workers)
 
     def solve_large_block(self, chosen: NDArray[np.intp], gap: float) -> None:
         """The same for a kernel of low rank, by the interior-point method, to a relative gap."""

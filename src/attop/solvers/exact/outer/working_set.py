@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from attop._weights import weighted
 from attop.kernels.columns import ColumnStore
+from attop.kernels.device.store import DeviceStore
 from attop.solvers.exact.outer.state import State
 
 
@@ -100,11 +101,13 @@ def large_block(state: State) -> int:
 
 def free_block(state: State) -> NDArray[np.intp] | None:
     """All free variables, all that violate optimality and those next to it, if many are free."""
-    if not isinstance(state.store, ColumnStore):
+    if not isinstance(state.store, ColumnStore | DeviceStore):
         return None
     kinds, tuning = _kinds(state), state.tuning
     n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in kinds)
-    most = min(state.store.capacity, tuning.guesses_up_to)
+    on_device = isinstance(state.store, DeviceStore)
+    largest = tuning.on_device_up_to if on_device else tuning.guesses_up_to
+    most = min(state.store.capacity, largest)
     if not tuning.guesses_from <= n_free <= most:
         return None
     if len(state.rows) <= min(most, int(1.5 * n_free)):

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from attop.families.base import BetaTerms, Cap
 from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
-from attop.solvers.exact.subproblem.dense import Array, Dense, Solve
+from attop.solvers.exact.subproblem.dense import Array, Matrix, Solve
 from attop.solvers.limits import Limits
 
 #: Rounds in which variables may be let go, and rounds at most.
@@ -48,7 +48,7 @@ Guess = NDArray[np.int8]
 class _Subproblem:
     """The block and, apart from it, the group without its members in the block."""
 
-    matrix: Dense
+    matrix: Matrix
     value: Array
     cap: float
     rate: Array
@@ -86,7 +86,7 @@ class _Point(NamedTuple):
 
 def solve_active_set(
     block: Block,
-    matrix: Dense,
+    matrix: Matrix,
     group: Group,
     terms: Terms,
     betas: BetaTerms,

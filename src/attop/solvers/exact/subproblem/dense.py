@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,18 @@ _RIDGES = (4.0, 256.0, 2.0**14, 2.0**20)
 
 Array = NDArray[np.float64]
 Solve = Callable[[Array], Array]
+
+
+class Matrix(Protocol):
+    """A symmetric matrix, wherever it is: see `Dense`, which is in memory."""
+
+    def times(self, x: Array) -> Array:
+        """The matrix times a vector."""
+        ...
+
+    def solver(self, some: NDArray[np.intp], added: Array, lift: float, precise: bool) -> Solve:
+        """A function that solves systems with the rows and columns `some`, one or many at once."""
+        ...
 
 
 class Dense:
