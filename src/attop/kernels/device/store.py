@@ -42,6 +42,10 @@ class DeviceStore:
         Whether to say what memory is taken.
     rows : ndarray of intp, optional
         The rows that the matrix is restricted to.
+    points : Points, optional
+        Their samples, if they are there.
+    least : int
+        Columns that are kept whatever the memory.
     """
 
     #: No bounds are needed: the referee computes all scores itself, on the device.
@@ -55,9 +59,10 @@ class DeviceStore:
         verbose: int = 0,
         rows: NDArray[np.intp] | None = None,
         points: Points | None = None,
+        least: int = _LEAST,
     ) -> None:
         self.gram, self.device, self.xp = gram, gram.device, gram.device.xp
-        self.dtype, self._verbose = np.dtype(dtype), verbose
+        self.dtype, self._verbose, self._least = np.dtype(dtype), verbose, least
         self._rows = np.arange(gram.n_samples) if rows is None else rows
         self.n_samples = len(self._rows)
         gaussian_kernel = gram.maker.by_norms
@@ -88,7 +93,7 @@ class DeviceStore:
         """How many columns fit, which is said where they are not all."""
         free = self.device.free_bytes if n_bytes is None else n_bytes
         size = max(1, self.n_samples * self.dtype.itemsize)
-        room = min(self.n_samples, max(_LEAST, free // size))
+        room = min(self.n_samples, max(self._least, free // size))
         if self._verbose and len(self._rows) == self.gram.n_samples:
             what = "the kernel matrix" if room == self.n_samples else f"{room} kernel columns"
             print(
@@ -175,9 +180,9 @@ class DeviceStore:
             self._buffer = self.device.empty((self._room, self.n_samples), self.dtype)
             return True
         except Exception as error:
-            if not is_memory_error(error) or self._room <= _LEAST:
+            if not is_memory_error(error) or self._room <= self._least:
                 raise
-        self._room = max(_LEAST, self._room // 2)
+        self._room = max(self._least, self._room // 2)
         print(
             f"[attop] {self.device.name} has less memory than it said: "
             f"{self._room} kernel columns at a time",
