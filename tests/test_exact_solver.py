@@ -476,7 +476,7 @@ def test_moves_end_where_the_worst_kind_has_no_room():
 class Creeping(State):
     """A state whose large blocks hardly get anywhere."""
 
-    def solve_large_block(self, chosen, gap):
+    def solve_large_block(self, chosen, gap, limits):
         self.solve_block(chosen[:: len(chosen) // 6], 0.0)
 
 

@@ -25,7 +25,7 @@ from attop.solvers.exact.subproblem.dense import Dense, Matrix
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
 from attop.solvers.exact.tuning import DEFAULT, Tuning
-from attop.solvers.limits import Limits
+from attop.solvers.limits import UNLIMITED, Limits
 
 Store = ColumnStore | DeviceStore | LinearStore
 
@@ -282,7 +282,11 @@ class State:
         )
 
     def solve_block(
-        self, chosen: NDArray[np.intp], tolerance: float, most: int | None = None
+        self,
+        chosen: NDArray[np.intp],
+        tolerance: float,
+        most: int | None = None,
+        limits: Limits = UNLIMITED,
     ) -> tuple[int, int, int]:
         """Solve the subproblem on the variables `chosen`, in increasing order, and go there.
 
@@ -306,6 +310,7 @@ class State:
                 self.tuning,
                 self.store.shift,
                 most,
+                limits,
             )
         finally:
             np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store
@@ -346,7 +351,9 @@ class State:
         kernel = self.store.submatrix(rows, self.store.buffer.dtype)
         return Dense(kernel, penalty, self.store.workers)
 
-    def solve_large_block(self, chosen: NDArray[np.intp], gap: float) -> None:
+    def solve_large_block(
+        self, chosen: NDArray[np.intp], gap: float, limits: Limits = UNLIMITED
+    ) -> None:
         """The same for a kernel of low rank, by the interior-point method, to a relative gap."""
         assert isinstance(self.store, LinearStore)
         block = self._block(chosen, np.empty((0, 0)))
@@ -361,7 +368,7 @@ class State:
         )
         norm2 = self._norm2_outside(chosen)
         group = interior_point(
-            block, kernels, self._group(chosen), terms, self.betas, norm2, self.tuning, gap
+            block, kernels, self._group(chosen), terms, self.betas, norm2, self.tuning, gap, limits
         )
         if group is not None:
             self._move(chosen, block.value, block.member, group.cap)

@@ -145,7 +145,7 @@ def _rounds(state: State, tol: float, limits: Limits, verbose: int) -> tuple[Sta
         if reached is not None:
             return reached, steps
         left = limits.max_iter - limits.rounds if limits.max_iter >= 0 else None
-        moves, _, batches = state.solve_block(everything, tolerance, left)
+        moves, _, batches = state.solve_block(everything, tolerance, left, limits)
         steps += moves
         tolerance *= _FURTHER
         limits.rounds += batches

@@ -16,6 +16,7 @@ from attop.solvers.exact.subproblem.norm import solve_norm
 from attop.solvers.exact.subproblem.pairs import solve_pairs
 from attop.solvers.exact.subproblem.tied import solve_tied
 from attop.solvers.exact.tuning import Tuning
+from attop.solvers.limits import UNLIMITED, Limits
 
 #: Entries that the pair moves of one call may go through, some tens of milliseconds of them, and
 #: what the number of these moves is a multiple of: moves by turns go on as if in one call.
@@ -36,6 +37,7 @@ def solve_subproblem(
     tuning: Tuning,
     lift: float = 0.0,
     most: int | None = None,
+    limits: Limits = UNLIMITED,
 ) -> tuple[Group, int, int, int]:
     """Maximise the dual over the block, in place.
 
@@ -55,6 +57,8 @@ def solve_subproblem(
         The constant that the kernel of the block lacks.
     most : int, optional
         Batches of pair moves, and other turns, that may be taken.
+    limits : Limits
+        How much time there is.
 
     Returns
     -------
@@ -73,7 +77,9 @@ def solve_subproblem(
         batch = min(budget, max(tuning.before_face, n_free // 2)) if faces else budget
         if most is not None:  # who counts them wants to stop in time
             batch = min(batch, _COUNTED)
-        group, steps = _pair_moves(block, group, terms, betas, norm2_outside, tolerance, batch)
+        group, steps = _pair_moves(
+            block, group, terms, betas, norm2_outside, tolerance, batch, limits
+        )
         total += steps
         since += steps
         batches += 1
@@ -86,7 +92,9 @@ def solve_subproblem(
             continue
         turns, since = turns + 1, 0
         kernels = Kernels(block.kernel)
-        found = interior_point(block, kernels, group, terms, betas, norm2_outside, tuning)
+        found = interior_point(
+            block, kernels, group, terms, betas, norm2_outside, tuning, limits=limits
+        )
         if found is None:  # nor would more pair moves get far
             break
         group = found
@@ -113,8 +121,9 @@ def _pair_moves(
     norm2_outside: float,
     tolerance: float,
     budget: int,
+    limits: Limits,
 ) -> tuple[Group, int]:
-    """At most `budget` pair moves: the group, and how many there were, fewer if it is solved.
+    """At most `budget` pair moves: the group, and how many there were, fewer if that is the end.
 
     They come in calls that are short enough for an interrupt to be seen in between.
     """
@@ -130,6 +139,6 @@ def _pair_moves(
             at_cap, steps, _ = solve_pairs(block, group, terms, tolerance, limit)
             group = Group(*at_cap)
         total += steps
-        if steps < limit:
+        if steps < limit or limits.out_of_time():
             break
     return group, total
