@@ -200,7 +200,11 @@ class Loop:
             return
         self.keeper.settle()
         # Guesses that hardly help are followed by pair moves, as are large blocks below.
-        if not idle and gap <= self.tuning.hardly * self.gap_before_guess and self._free_block(tol):
+        if (
+            not idle
+            and gap <= self.tuning.creeping * self.gap_before_guess
+            and self._free_block(tol)
+        ):
             self.gap_before_guess = gap
             return
         self.gap_before_guess = np.inf
