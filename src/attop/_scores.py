@@ -66,7 +66,7 @@ def rounding_of_scores(
     absolute = np.abs(coefficients)
     total = float(absolute @ np.sqrt(np.abs(gram.diagonal(support))))
     size = float(np.max(np.abs(gram.diagonal(rows)))) ** 0.5
-    entries = kernel.rounding(X, support).absolute * float(np.sum(absolute))
+    entries = gram.rounding(support).absolute * float(np.sum(absolute))
     return 2.0**-43 * size * total + entries
 
 
