@@ -69,11 +69,11 @@ class Loop:
             self.by_parts = False  # the columns of a good start are those that will be needed
             state.set(*starts.feasible(state.problem, *start))
             if state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
-                state.set(*starts.small(state.problem, random_state, self.tuning))
+                state.set(*starts.small(state.problem, self.tuning))
         elif self.by_parts and starts.worth_subsampling(state.problem, self.tuning):
             return self._begin_with_subsample(random_state)
         else:
-            state.set(*starts.small(state.problem, random_state, self.tuning))
+            state.set(*starts.small(state.problem, self.tuning))
             state.rescale()  # or scores begin with the rounding of huge ones
         return None
 

@@ -20,7 +20,7 @@ from attop.kernels.matrix import MatrixStore
 from attop.problem import Problem
 from attop.solvers.exact.scaling.parts import Part
 from attop.solvers.exact.subproblem.active_set import solve_active_set
-from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
+from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms, make_block
 from attop.solvers.exact.subproblem.dense import Dense, Matrix
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
@@ -293,6 +293,23 @@ class State:
         Returns the pair moves, the turns to the interior-point method, and the batches of moves
         and turns of any kind, `most` of them at most, that it took.
         """
+        block, group, effort = self._solved(chosen, tolerance, most, limits)
+        self._move(chosen, block.value, block.member, group.cap)
+        return effort
+
+    def solve_all(
+        self, tolerance: float, most: int | None = None, limits: Limits = UNLIMITED
+    ) -> tuple[int, int, int]:
+        """The same with all variables, which leaves scores and group as they were: see `set`."""
+        block, group, effort = self._solved(np.arange(len(self.rows)), tolerance, most, limits)
+        self.value, self.member, self.cap = block.value, block.member, group.cap
+        self.value[self.member] = self.cap
+        return effort
+
+    def _solved(
+        self, chosen: NDArray[np.intp], tolerance: float, most: int | None, limits: Limits
+    ) -> tuple[Block, Group, tuple[int, int, int]]:
+        """The subproblem on the variables `chosen` at its solution, the group, and the effort."""
         self.store.fetch(self.rows[chosen])
         block = self._block(chosen, self.store.submatrix(self.rows[chosen]))
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
@@ -314,8 +331,7 @@ class State:
             )
         finally:
             np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store
-        self._move(chosen, block.value, block.member, group.cap)
-        return effort[0], effort[1], effort[2]
+        return block, group, (effort[0], effort[1], effort[2])
 
     def solve_free_block(self, chosen: NDArray[np.intp], tolerance: float, limits: Limits) -> bool:
         """The same where many are free, by guesses of what is; False if that gains nothing."""
@@ -387,17 +403,16 @@ class State:
         is_alpha, weight = self.is_alpha[chosen], self.weight[chosen]
         room = min(self.cap, self.betas.bound) - value
         below = np.where(is_alpha, value, np.where(member, 0.0, room))
-        return Block(
-            kernel=kernel,
+        return make_block(
+            kernel,
+            member,
             diagonal=self.store.diagonal(rows) + self._penalty(chosen),
             weight=weight,
             value=value,
             rate=self.rates(chosen),
             rise=weight * np.where(is_alpha, self.problem.alpha_max - value, value),
             fall=weight * below,
-            member=member,
             group_column=self.group_column[rows],
-            gain=np.zeros(len(chosen)),
         )
 
     def _penalty(self, chosen: NDArray[np.intp]) -> NDArray[np.float64]:

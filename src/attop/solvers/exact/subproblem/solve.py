@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from attop.families.base import BetaTerms, Cap
+from attop._threads import with_one_blas_thread
+from attop.families.base import BetaTerms
 from attop.solvers.exact.subproblem.block import Block, Group, Terms
 from attop.solvers.exact.subproblem.face import LEAST_RIDGE, newton_on_face
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
-from attop.solvers.exact.subproblem.norm import solve_norm
-from attop.solvers.exact.subproblem.pairs import solve_pairs
-from attop.solvers.exact.subproblem.tied import solve_tied
+from attop.solvers.exact.subproblem.moves import move_pairs
 from attop.solvers.exact.tuning import Tuning
 from attop.solvers.limits import UNLIMITED, Limits
 
@@ -106,9 +105,11 @@ def _to_face(
 ) -> tuple[Group, float]:
     """All free variables moved to the optimum of their face: the group, and the next ridge."""
     for _ in range(3):
-        at_cap, gained = newton_on_face(block, group, terms, *numbers, ridge)
+        group, gained = with_one_blas_thread(  # several would wait for each other
+            newton_on_face, block, group, terms, *numbers, ridge
+        )
         if gained:
-            return Group(*at_cap), max(ridge / _STIFFER, LEAST_RIDGE)
+            return group, max(ridge / _STIFFER, LEAST_RIDGE)
         ridge = min(ridge * _STIFFER, 1.0)
     return group, ridge
 
@@ -130,14 +131,9 @@ def _pair_moves(
     total, most = 0, max(1, CALL // (EVEN * len(block.value))) * EVEN
     while total < budget:
         limit = min(most, budget - total)
-        if betas.norm_price:
-            steps, _ = solve_norm(block, norm2_outside, terms, tolerance, limit)
-        elif betas.cap is Cap.TIED:
-            at_cap, steps, _ = solve_tied(block, group, terms, tolerance, limit)
-            group = Group(*at_cap)
-        else:
-            at_cap, steps, _ = solve_pairs(block, group, terms, tolerance, limit)
-            group = Group(*at_cap)
+        group, steps, _ = move_pairs(
+            block, group, terms, tolerance, limit, betas.norm_price, norm2_outside
+        )
         total += steps
         if steps < limit or limits.out_of_time():
             break
