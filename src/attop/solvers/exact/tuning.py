@@ -38,6 +38,8 @@ class Tuning:
     guesses_from, guesses_up_to, on_device_up_to : int
         So many free variables are solved for all at once, by guesses of what is free; more on a
         device.
+    failing : float
+        After guesses that did not come to an end, pair moves bring the gap down to this share.
     turns : int
         Pair moves and the interior-point method take turns at most so often.
     one_thread_below : int
@@ -92,6 +94,7 @@ class Tuning:
     guesses_from: int = 512
     guesses_up_to: int = 12000
     on_device_up_to: int = 32768
+    failing: float = 0.1
     turns: int = 4  # 1: same; 1000: same
     one_thread_below: int = 4000  # not for one thread to tell
     large: int = 16384  # not measured: more than the cases have

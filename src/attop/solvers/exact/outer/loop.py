@@ -54,7 +54,7 @@ class Loop:
         self.counts: dict[str, float] = defaultdict(float)
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
-        self.gap_before_block = self.gap_before_round = self.gap_before_guess = np.inf
+        self.gap_before_block = self.gap_before_round = self.guesses_below = np.inf
         self.cost = 1
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
         self.expected: float | None = None
@@ -199,15 +199,8 @@ class Loop:
             self._solve_active(active[0], small, further)
             return
         self.keeper.settle()
-        # Guesses that hardly help are followed by pair moves, as are large blocks below.
-        if (
-            not idle
-            and gap <= self.tuning.creeping * self.gap_before_guess
-            and self._free_block(tol)
-        ):
-            self.gap_before_guess = gap
+        if not idle and self._free_block(tol, gap):
             return
-        self.gap_before_guess = np.inf
         # Large blocks leave the last bit, which may be most of the gap, to pair moves.
         creeps = gap > self.tuning.hardly * self.gap_before_block
         size = 0 if idle or creeps else large_block(state)
@@ -220,16 +213,23 @@ class Loop:
             self._round(idle, gap > self.tuning.creeping * self.gap_before_round)
             self.gap_before_round = gap
 
-    def _free_block(self, tol: float) -> bool:
-        """A round on all free variables at once, if these are many."""
+    def _free_block(self, tol: float, gap: float) -> bool:
+        """A round on all free variables at once, if these are many.
+
+        Guesses that hardly help are followed by pair moves, those that fail by some more of them.
+        """
         began = time.perf_counter()
-        chosen = free_block(self.state)
-        if chosen is None or not self.state.solve_free_block(chosen, 0.1 * tol, self.limits):
+        chosen = free_block(self.state) if gap <= self.guesses_below else None
+        if chosen is None:
+            self.guesses_below *= 2.0
             return False
-        self.cost, self.previous = 1, chosen
-        self.limits.rounds += 1
+        solved = self.state.solve_free_block(chosen, 0.1 * tol, self.limits)
         self.counts["seconds_rounds"] += time.perf_counter() - began
-        return True
+        self.guesses_below = gap * (self.tuning.creeping if solved else self.tuning.failing)
+        if solved:
+            self.cost, self.previous = 1, chosen
+            self.limits.rounds += 1
+        return solved
 
     def _active_part(
         self, scores: NDArray[np.float64], alpha: NDArray[np.float64], beta: NDArray[np.float64]
