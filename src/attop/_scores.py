@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils import gen_batches, gen_even_slices
 
 from attop._threads import map_in_threads
 from attop.kernels.blocks import BLOCK, as_float64, rows_at_once
+from attop.kernels.errors import EntryRounding
 from attop.kernels.gaussian import (
     PRODUCT_ROUNDING,
     distance_rounding,
@@ -183,12 +185,17 @@ class Scores:
                 distance_rounding(X.shape[1], np.float64) * float(np.linalg.norm(w))
             ) * norms_from(None, X, rows)
         summation = PRODUCT_ROUNDING * 2.0**-53 * len(self.support) ** 0.5
-        relative, absolute = self.gram.rounding(self.support)
+        relative, absolute = self._entry_rounding
         total = np.abs(self.coefficients)
         sizes = np.sqrt(np.abs(self.gram.diagonal(rows)))
         of_support = np.sqrt(np.abs(self.gram.diagonal(self.support)))
         off = (summation + relative) * float(total @ of_support)
         return off * sizes + absolute * float(np.sum(total))
+
+    @cached_property
+    def _entry_rounding(self) -> EntryRounding:
+        """How far the kernel entries of the support may be off: one pass over its samples."""
+        return self.gram.rounding(self.support)
 
     def rounding_of_norm(self) -> float:
         """How far ``|w|^2`` may be off."""

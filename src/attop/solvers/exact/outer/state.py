@@ -29,6 +29,8 @@ from attop.solvers.limits import UNLIMITED, Limits
 
 Store = ColumnStore | DeviceStore | LinearStore
 
+#: Sums are made anew where that makes the bounds of their rounding so many times smaller.
+FEWER = 1.2
 #: Scores that are updated at once.
 _PIECE = 2**16
 
@@ -218,6 +220,18 @@ class State:
         betas = weighted(self.beta, problem.competitor_weights)
         positive = np.dot(alphas, scores[problem.positives])
         return float(positive - np.dot(betas, scores[problem.competitors]))
+
+    def sum_anew(self) -> None:
+        """The scores as one sum of columns, if all are at hand: many small changes round more."""
+        errors, coefficients = self.store.errors, self.coefficients()
+        support = np.flatnonzero(coefficients)
+        if errors is None or not self.store.cached(support).all():
+            return
+        tally = errors.of_columns(support, coefficients[support])
+        if self.tally.total > FEWER * tally.total:
+            self.scores[:] = 0.0
+            self.store.add_product(support, coefficients[support], self.scores)
+            self.tally = tally
 
     def rescale(self) -> None:
         """Go to the best multiple of the point within the bounds."""

@@ -100,7 +100,11 @@ def large_block(state: State) -> int:
 
 
 def free_block(state: State) -> NDArray[np.intp] | None:
-    """All free variables, all that violate optimality and those next to it, if many are free."""
+    """All free variables and those that violate optimality or nearly do, if many are free.
+
+    Columns that must be computed are those of the worst violators only: while thousands of free
+    variables are off their level, many others seem to violate that do not in the end.
+    """
     if not isinstance(state.store, ColumnStore | DeviceStore):
         return None
     kinds, tuning = _kinds(state), state.tuning
@@ -110,12 +114,14 @@ def free_block(state: State) -> NDArray[np.intp] | None:
     most = min(state.store.capacity, largest)
     if not tuning.guesses_from <= n_free <= most:
         return None
-    if len(state.rows) <= min(most, int(1.5 * n_free)):
-        return np.arange(len(state.rows))
-    upwards = (kind.violators(True, most)[0] for kind in kinds)
-    downwards = (kind.violators(False, most)[0] for kind in kinds)
+    upwards = [kind.violators(True, most)[0] for kind in kinds]
+    downwards = [kind.violators(False, most)[0] for kind in kinds]
     n_violators = sum(len(some) for some in (*upwards, *downwards))
-    return np.sort(_nearest(kinds, min(most, n_free + n_violators + tuning.violators)))
+    chosen = _nearest(kinds, min(most, n_free + n_violators + tuning.violators))
+    missing = ~state.store.cached(state.rows[chosen])
+    some = np.cumsum(missing) <= max(tuning.violators, n_free // 2)
+    chosen = np.concatenate([chosen[some | ~missing], _blockers(state, tuning.violators)])
+    return np.unique(chosen)
 
 
 def choose_large(state: State, size: int) -> NDArray[np.intp]:

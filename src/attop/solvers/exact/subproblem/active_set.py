@@ -129,7 +129,7 @@ def _subproblem(block, matrix, group, terms, betas, norm2_outside, lift, toleran
         size = max(group.size - float(np.sum(inside)), 0.0)
         size = size if size > SAME * group.size else 0.0
         score = group.score + float(inside @ block.rate)
-        outside = group._replace(size=size, square=max(square, 0.0), score=score)
+        outside = group._replace(size=size, square=square, score=score)
     rate, pull, betas_value = block.rate, (0.0, 0.0), np.zeros(0)
     if betas.norm_price:
         betas_value = np.where(alphas > 0.0, 0.0, value)
