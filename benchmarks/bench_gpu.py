@@ -75,6 +75,8 @@ def read_options() -> argparse.Namespace:
     names = {"type": lambda text: text.split(",")}
     parser.add_argument("--only", default=list(KINDS), **names)
     parser.add_argument("--data", default=list(SETS), **names)
+    parser.add_argument("--methods", default=list(METHODS), **names)
+    parser.add_argument("--sizes", default=SIZES, type=lambda text: [*map(int, text.split(","))])
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--limit", type=float, default=60.0, help="most seconds of a fit")
     return parser.parse_args()
@@ -120,7 +122,7 @@ def fits(options: argparse.Namespace) -> Iterator[Row]:
     for name in options.data:
         X, y, gamma = samples_of(name)
         shared = {"gamma": gamma, "device": options.device, "max_time": options.limit}
-        for method, prototype in METHODS.items():
+        for method, prototype in ((name, METHODS[name]) for name in options.methods):
             model = clone(prototype).set_params(**shared)
             awake(model, X, y)
             surrogates = ("hinge", "quadratic_hinge") if method in QUADRATIC else ("hinge",)
@@ -189,7 +191,7 @@ def blocks(options: argparse.Namespace) -> Iterator[Row]:
 
 def search(options: argparse.Namespace) -> Iterator[Row]:
     """Ten folds and 50 values of C, as TorchKM has them."""
-    for n in SIZES:
+    for n in options.sizes:
         X, y = clusters(n)
         pairs = np.random.default_rng(0).integers(0, n, (2, n // 2))
         squares = np.sum((X[pairs[0]] - X[pairs[1]]) ** 2, axis=1)

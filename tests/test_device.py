@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_limits
 
 from attop import SVM, PatMatNP, TauFPL, TopPush, pipeline
 from attop.formulations import FORMULATIONS
@@ -76,6 +77,13 @@ def made(framework, n_bytes=2**28):
     torch = pytest.importorskip("torch")
     namespace = pytest.importorskip("array_api_compat.torch")
     return Device(namespace, "cpu", torch.device("cpu"), n_bytes)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Of BLAS: others would wait for each other on matrices as small as these."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(params=["numpy", "strict", "torch"])
