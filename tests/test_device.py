@@ -377,7 +377,7 @@ def test_fits_on_a_gpu(estimator, surrogate):
 def test_paths_and_samples_on_a_gpu():
     device = find_device("cuda")
     path = fit_path(TopPush(device="cuda"), X, POSITIVE, "C", [0.1, 1.0, 10.0])
-    assert all(model.dual_gap_ <= 1e-4 for model in path)
+    assert np.all(path.collect("dual_gap_") <= 1e-4)
     placed = device.put(X)
     model = TopPush(device="cuda").fit(placed, POSITIVE)
     assert_allclose(model.top_score(placed), model.top_score(X), atol=1e-12)
