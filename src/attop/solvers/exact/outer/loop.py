@@ -226,6 +226,8 @@ class Loop:
         solved = self.state.solve_free_block(chosen, 0.1 * tol, self.limits)
         self.counts["seconds_rounds"] += time.perf_counter() - began
         self.guesses_below = gap * (self.tuning.creeping if solved else self.tuning.failing)
+        if solved and gap >= 1.0:  # a hard margin without a feasible point: the gap says nothing
+            self.guesses_below = np.inf
         if solved:
             self.cost, self.previous = 1, chosen
             self.limits.rounds += 1
