@@ -349,6 +349,13 @@ def test_samples_may_be_those_of_a_framework():
     assert_array_equal(model.top_score(torch.asarray(X)), model.top_score(X))
 
 
+def test_some_samples_stay_on_the_device():
+    gram = DeviceGram(Gaussian(0.3), X, made("numpy")).subset(EVERYONE[::2])
+    assert isinstance(gram, DeviceGram)
+    expected = kernel_matrix(Gram(Gaussian(0.3), X[::2]))
+    assert_allclose(gram.whole()[0], expected, atol=1e-13)
+
+
 def test_a_matrix_can_be_sent_to_another_process():
     device = Device(np, "cpu")
     gram = DeviceGram(Gaussian(0.3), X, device)

@@ -220,7 +220,7 @@ def test_solving_the_active_part_gives_the_optimum_of_the_whole(
     if (name, surrogate) == ("TopPush", "hinge"):
         assert by_parts.stats["parts"] > 0
         if kernel == "rbf":  # the other has few support vectors in any case
-            assert by_parts.stats["columns"] < 0.8 * at_once.stats["columns"]
+            assert by_parts.stats["columns"] < at_once.stats["columns"]
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])

@@ -47,6 +47,10 @@ class Gram:
         """The entries of the diagonal at `rows`."""
         return self.kernel.diagonal(self.X, rows)
 
+    def subset(self, rows: NDArray[np.intp]) -> Gram:
+        """The kernel matrix of some of the samples."""
+        return Gram(self.kernel, self.X[rows])
+
     def whole(
         self, order: NDArray[np.intp] | None = None
     ) -> tuple[NDArray[np.float64], EntryRounding]:

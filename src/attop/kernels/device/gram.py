@@ -42,6 +42,10 @@ class DeviceGram(Gram):
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in ("kernel", "X", "device")}
 
+    def subset(self, rows: NDArray[np.intp]) -> Gram:
+        """The kernel matrix of some of the samples."""
+        return DeviceGram(self.kernel, self.X[rows], self.device)
+
     @cached_property
     def maker(self) -> Entries:
         """What computes entries."""

@@ -21,6 +21,7 @@ from attop.solvers.exact.outer.loop import Loop
 from attop.solvers.exact.outer.state import State, Store
 from attop.solvers.exact.outer.whole import Point, is_small, solve_known, solve_whole
 from attop.solvers.exact.scaling.bounded_scores import BoundedScores
+from attop.solvers.exact.scaling.distinct import Merged
 from attop.solvers.exact.scaling.forecast import Forecast
 from attop.solvers.exact.scaling.keepers import FullScores
 from attop.solvers.exact.tuning import DEFAULT, Tuning
@@ -81,6 +82,25 @@ def solve(
     refuse_unless_quadratic(problem.surrogate, "exact")
     limits = Limits(max_iter, max_time)
     options: dict[str, Any] = {"tol": tol, "limits": limits, "verbose": verbose, "tuning": tuning}
+    merged = Merged.of(problem, gram) if columns is None else None
+    if merged is None:
+        return _solve_all(problem, gram, cache_bytes, start, random_state, columns, options)
+    start = None if start is None else merged.start(start)
+    found = _solve_all(merged.problem, merged.gram, cache_bytes, start, random_state, None, options)
+    return merged.solution(found)
+
+
+def _solve_all(
+    problem: Problem,
+    gram: Gram,
+    cache_bytes: int,
+    start: Point | None,
+    random_state: Any,
+    columns: Store | MatrixStore | None,
+    options: dict[str, Any],
+) -> Solution:
+    """The same for samples that are taken to be distinct."""
+    tol, limits, tuning = options["tol"], options["limits"], options["tuning"]
     found: Solution | Point | None = None
     known = columns if isinstance(columns, MatrixStore) else None
     if not np.isfinite(problem.C):
@@ -92,19 +112,19 @@ def solve(
     if isinstance(found, Solution):
         return found
     start = start if found is None else found
-    options["random_state"] = random_state
+    options = options | {"random_state": random_state}
     if columns is not None and not isinstance(columns, MatrixStore):
         solution = _solve(problem, gram, columns, start=start, all_scores=True, **options)
         precise = columns.precision <= DOUBLE
     else:
-        with open_columns(gram, tol, cache_bytes, verbose) as store:
+        with open_columns(gram, tol, cache_bytes, options["verbose"]) as store:
             solution = _solve(problem, gram, store, start=start, **options)
             precise = store.precision <= DOUBLE
     hopeful = solution.status in (Status.PRECISION, Status.STALLED)
     if precise or not hopeful or limits.reached() is not None:
         return solution
     # From here on single precision does not see the way.
-    with open_columns(gram, 0.0, cache_bytes, verbose) as store:
+    with open_columns(gram, 0.0, cache_bytes, options["verbose"]) as store:
         point = solution.alpha, solution.beta
         better = _solve(problem, gram, store, start=point, **options)
     for name, value in solution.stats.items():
