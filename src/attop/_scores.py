@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils import gen_batches, gen_even_slices
 
 from attop._threads import map_in_threads
 from attop.kernels.blocks import BLOCK, as_float64, rows_at_once
+from attop.kernels.errors import EntryRounding
 from attop.kernels.gaussian import (
     PRODUCT_ROUNDING,
     distance_rounding,
@@ -68,7 +70,7 @@ def rounding_of_scores(
     absolute = np.abs(coefficients)
     total = float(absolute @ np.sqrt(np.abs(gram.diagonal(support))))
     size = float(np.max(np.abs(gram.diagonal(rows)))) ** 0.5
-    entries = kernel.rounding(X, support).absolute * float(np.sum(absolute))
+    entries = gram.rounding(support).absolute * float(np.sum(absolute))
     return 2.0**-43 * size * total + entries
 
 
@@ -213,12 +215,17 @@ class Scores:
                 * from_origin
             )
         summation = PRODUCT_ROUNDING * 2.0**-53 * len(self.support) ** 0.5
-        relative, absolute = self.gram.rounding(self.support)
+        relative, absolute = self._entry_rounding
         total = np.abs(self.coefficients)
         sizes = np.sqrt(np.abs(self.gram.diagonal(rows)))
         of_support = np.sqrt(np.abs(self.gram.diagonal(self.support)))
         off = (summation + relative) * float(total @ of_support)
         return off * sizes + absolute * float(np.sum(total))
+
+    @cached_property
+    def _entry_rounding(self) -> EntryRounding:
+        """How far the kernel entries of the support may be off: one pass over its samples."""
+        return self.gram.rounding(self.support)
 
     def rounding_of_norm(self) -> float:
         """How far ``|w|^2`` may be off."""
