@@ -89,7 +89,7 @@ class Tuning:
     face_from: int = 96
     face_up_to: int = 1024
     guesses_from: int = 512
-    guesses_up_to: int = 12000
+    guesses_up_to: int = 10000  # not measured: a matter of memory
     turns: int = 4  # 1: same; 1000: same
     one_thread_below: int = 4000  # not for one thread to tell
     large: int = 16384  # not measured: more than the cases have

@@ -54,7 +54,7 @@ class Loop:
         self.counts: dict[str, float] = defaultdict(float)
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
-        self.gap_before_block = self.gap_before_round = np.inf
+        self.gap_before_block = self.gap_before_round = self.gap_before_free = np.inf
         self.cost = 1
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
         self.expected: float | None = None
@@ -197,8 +197,11 @@ class Loop:
             self._solve_active(active[0], small, further)
             return
         self.keeper.settle()
-        if not idle and self._free_block(tol):
-            return
+        if not idle and gap <= self.tuning.creeping * self.gap_before_free:
+            self.gap_before_free = gap
+            if self._free_block(tol):
+                return
+        self.gap_before_free = np.inf
         # Large blocks leave the last bit, which may be most of the gap, to pair moves.
         creeps = gap > self.tuning.hardly * self.gap_before_block
         size = 0 if idle or creeps else large_block(state)

@@ -11,6 +11,9 @@ from attop._weights import weighted
 from attop.kernels.columns import ColumnStore
 from attop.solvers.exact.outer.state import State
 
+#: Bytes that an entry of a block takes which is factorised: in the block, and in the factor.
+_BYTES = 10
+
 
 class Kind(NamedTuple):
     """The variables of one kind (alphas or betas) that can move, and their common rate.
@@ -108,7 +111,8 @@ def free_block(state: State) -> NDArray[np.intp] | None:
         return None
     kinds, tuning = _kinds(state), state.tuning
     n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in kinds)
-    most = min(state.store.capacity, tuning.guesses_up_to)
+    affordable = int((state.store.n_bytes / _BYTES) ** 0.5)
+    most = min(state.store.capacity, tuning.guesses_up_to, affordable)
     if not tuning.guesses_from <= n_free <= most:
         return None
     upwards = [kind.violators(True, most)[0] for kind in kinds]

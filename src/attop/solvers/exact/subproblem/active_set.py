@@ -164,10 +164,11 @@ def _confirmed(problem: _Subproblem, guess: Guess, limits: Limits) -> tuple[_Poi
         point = _solution(problem, guess)
         if point is None or not np.all(np.isfinite(point.moves)):
             return None, guess
-        freely = attempt < _FREELY and not limits.out_of_time()
-        better = _judged(problem, guess, point, freely)
+        better = _judged(problem, guess, point, freely=attempt < _FREELY)
         if np.array_equal(better, guess):
             return point, guess
+        if limits.out_of_time():
+            break
         guess = better
     return None, guess
 
