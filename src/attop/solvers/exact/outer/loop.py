@@ -23,6 +23,8 @@ from attop.solvers.solution import Status
 TOO_MUCH = 1.01
 #: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
 DIVERGED = 1e9
+#: Once a round on all free variables leaves more than this share of the gap, pair moves go on.
+MISSED = 0.75
 
 
 class Loop:
@@ -55,7 +57,7 @@ class Loop:
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
         self.gap_before_block = self.gap_before_round = self.gap_before_free = np.inf
-        self.cost = 1
+        self.cost, self.creeps = 1, False
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
         self.expected: float | None = None
 
@@ -124,6 +126,7 @@ class Loop:
     def run(self, tol: float) -> Status:
         """Rounds until the relative gap is at most `tol`."""
         idle = near = 0
+        self.gap_before_free = np.inf
         best_dual = -np.inf
         progress = Progress()
         hard_margin = not np.isfinite(self.state.problem.C)
@@ -197,7 +200,8 @@ class Loop:
             self._solve_active(active[0], small, further)
             return
         self.keeper.settle()
-        if not idle and gap <= self.tuning.creeping * self.gap_before_free:
+        self.creeps = self.creeps or gap > MISSED * self.gap_before_free
+        if not (idle or self.creeps):
             self.gap_before_free = gap
             if self._free_block(tol):
                 return

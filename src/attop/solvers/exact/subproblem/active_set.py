@@ -65,6 +65,7 @@ class _Subproblem:
     tolerance: float
     pull: tuple[float, float]
     betas_value: Array
+    hard: bool = False
 
     def bent(self, moves: Array) -> Array:
         """The matrix, and what the price of the norm adds to it, times moves."""
@@ -233,7 +234,9 @@ def _solution(problem: _Subproblem, guess: Guess) -> _Point | None:
     if len(face.free) == 0 or (problem.K and face.size > problem.K * (1.0 + SAME)):
         return None  # with more betas at the cap it would be lower
     enough, point = _LEFT * problem.tolerance, None
-    for precise in (True,) if len(face.free) <= _PRECISE else (False, True):
+    for precise in (False, True):
+        if not precise and (problem.hard or len(face.free) <= _PRECISE):
+            continue
         try:
             equations = _Equations(problem, face, _solver(problem, face, precise))
         except np.linalg.LinAlgError:
@@ -241,6 +244,7 @@ def _solution(problem: _Subproblem, guess: Guess) -> _Point | None:
         point, left = equations.solution(guess, enough)
         if left <= enough:
             break
+        problem.hard = True  # for single precision; so it will be for the next guess
     return point
 
 
