@@ -93,7 +93,7 @@ class Tuning:
     face_from: int = 96
     face_up_to: int = 2048  # halved: PatMat, quadratic hinge, 1,000 samples: up to 3.6
     guesses_from: int = 512
-    guesses_up_to: int = 12000
+    guesses_up_to: int = 10000  # not measured: a matter of memory
     on_device_up_to: int = 32768
     failing: float = 0.1
     turns: int = 4  # 1: same; 1000: same

@@ -124,6 +124,7 @@ class Loop:
     def run(self, tol: float) -> Status:
         """Rounds until the relative gap is at most `tol`."""
         idle = near = 0
+        self.gap_before_free = np.inf
         best_dual = -np.inf
         progress = Progress()
         hard_margin = not np.isfinite(self.state.problem.C)

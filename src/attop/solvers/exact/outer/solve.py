@@ -207,7 +207,9 @@ def _certified(solver: Loop, gram: Gram, tol: float, status: Status) -> tuple[Ce
         began = time.perf_counter()
         solver.active = None  # its columns make room for the scores
         solver.keeper.balance()
-        certificate = _certificate(solver, gram, tol)
+        # Where rounds can go on, it is enough to know that they have to.
+        go_on = attempt < 3 and status in (Status.CONVERGED, Status.STALLED)
+        certificate = _certificate(solver, gram, tol, give_up=go_on)
         solver.counts["seconds_certificate"] += time.perf_counter() - began
         wrong = status in (Status.UNBOUNDED, Status.NOT_PSD)
         if certificate.certifies(tol) and not wrong:
@@ -237,8 +239,10 @@ def _short_of_margin(problem: Problem, certificate: Certificate) -> float:
     return 4.0 * max(largest, DOUBLE) if largest <= _ROUNDED else 0.0
 
 
-def _certificate(solver: Loop, gram: Gram, tol: float) -> Certificate:
+def _certificate(solver: Loop, gram: Gram, tol: float, give_up: bool) -> Certificate:
     state = solver.state
     # With a linear kernel exact scores cost no more than a hint saves.
     hint = None if state.store.errors is None else solver.keeper.bounds
-    return objectives.certify(state.problem, gram, state.alpha, state.beta, tol=tol, hint=hint)
+    return objectives.certify(
+        state.problem, gram, state.alpha, state.beta, tol=tol, hint=hint, give_up=give_up
+    )

@@ -65,6 +65,7 @@ class _Subproblem:
     tolerance: float
     pull: tuple[float, float]
     betas_value: Array
+    hard: bool = False
 
     def bent(self, moves: Array) -> Array:
         """The matrix, and what the price of the norm adds to it, times moves."""
@@ -164,10 +165,11 @@ def _confirmed(problem: _Subproblem, guess: Guess, limits: Limits) -> tuple[_Poi
         point = _solution(problem, guess)
         if point is None or not np.all(np.isfinite(point.moves)):
             return None, guess
-        freely = attempt < _FREELY and not limits.out_of_time()
-        better = _judged(problem, guess, point, freely)
+        better = _judged(problem, guess, point, freely=attempt < _FREELY)
         if np.array_equal(better, guess):
             return point, guess
+        if limits.out_of_time():
+            break
         guess = better
     return None, guess
 
@@ -232,7 +234,9 @@ def _solution(problem: _Subproblem, guess: Guess) -> _Point | None:
     if len(face.free) == 0 or (problem.K and face.size > problem.K * (1.0 + SAME)):
         return None  # with more betas at the cap it would be lower
     enough, point = _LEFT * problem.tolerance, None
-    for precise in (True,) if len(face.free) <= _PRECISE else (False, True):
+    for precise in (False, True):
+        if not precise and (problem.hard or len(face.free) <= _PRECISE):
+            continue
         try:
             equations = _Equations(problem, face, _solver(problem, face, precise))
         except np.linalg.LinAlgError:
@@ -240,6 +244,7 @@ def _solution(problem: _Subproblem, guess: Guess) -> _Point | None:
         point, left = equations.solution(guess, enough)
         if left <= enough:
             break
+        problem.hard = True  # for single precision; so it will be for the next guess
     return point
 
 
