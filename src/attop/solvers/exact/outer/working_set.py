@@ -12,6 +12,9 @@ from attop.kernels.columns import ColumnStore
 from attop.kernels.device.store import DeviceStore
 from attop.solvers.exact.outer.state import State
 
+#: Bytes that an entry of a block takes which is factorised: in the block, and in the factor.
+_BYTES = 10
+
 
 class Kind(NamedTuple):
     """The variables of one kind (alphas or betas) that can move, and their common rate.
@@ -109,9 +112,11 @@ def free_block(state: State) -> NDArray[np.intp] | None:
         return None
     kinds, tuning = _kinds(state), state.tuning
     n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in kinds)
-    on_device = isinstance(state.store, DeviceStore)
-    largest = tuning.on_device_up_to if on_device else tuning.guesses_up_to
-    most = min(state.store.capacity, largest)
+    if isinstance(state.store, DeviceStore):
+        most = min(state.store.capacity, tuning.on_device_up_to)
+    else:
+        affordable = int((state.store.n_bytes / _BYTES) ** 0.5)
+        most = min(state.store.capacity, tuning.guesses_up_to, affordable)
     if not tuning.guesses_from <= n_free <= most:
         return None
     upwards = [kind.violators(True, most)[0] for kind in kinds]
@@ -119,6 +124,7 @@ def free_block(state: State) -> NDArray[np.intp] | None:
     n_violators = sum(len(some) for some in (*upwards, *downwards))
     chosen = _nearest(kinds, min(most, n_free + n_violators + tuning.violators))
     missing = ~state.store.cached(state.rows[chosen])
+    missing[:n_free] = False  # the free ones come first, and all of them
     some = np.cumsum(missing) <= max(tuning.violators, n_free // 2)
     chosen = np.concatenate([chosen[some | ~missing], _blockers(state, tuning.violators)])
     return np.unique(chosen)
