@@ -50,7 +50,7 @@ def test_a_block_does_not_lose_and_stays_feasible(seed):
     rng = np.random.default_rng(seed)
     with open_columns(gram, 0.0, 2**26) as store:
         state = State(problem, store)
-        state.set(*starts.small(problem, 0, Tuning()))
+        state.set(*starts.small(problem, Tuning()))
         for _ in range(4):
             before = state.objective()[1]
             share = rng.choice([0.3, 1.0])
