@@ -63,7 +63,7 @@ KERNELS = [
 NAMES = ["rbf", "poly", "sigmoid", "laplacian", "callable", "callable of NumPy"]
 
 #: All fits take the way of large problems, with active sets as soon as some variables are free.
-LARGE = Tuning(matrix_up_to=0, guesses_from=16)
+LARGE = Tuning(matrix_up_to=0, guesses_from=16, on_device_from=16, products=1e300)
 
 
 def made(framework, n_bytes=2**28):

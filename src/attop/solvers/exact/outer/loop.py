@@ -56,6 +56,8 @@ class Loop:
         self.active: tuple[parts.Part, Store] | None = None
         self.gap_before_block = self.gap_before_round = self.guesses_below = np.inf
         self.cost = 1
+        #: Entries that pair moves have gone through.
+        self.effort = 0.0
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
         self.expected: float | None = None
 
@@ -220,7 +222,9 @@ class Loop:
         Guesses that hardly help are followed by pair moves, those that fail by some more of them.
         """
         began = time.perf_counter()
-        chosen = free_block(self.state) if gap <= self.guesses_below else None
+        chosen = None
+        if gap <= self.guesses_below:
+            chosen = free_block(self.state, self.effort)
         if chosen is None:
             self.guesses_below *= 2.0
             return False
@@ -260,7 +264,7 @@ class Loop:
     def _nested(self, small: State, share: float = 1.0) -> Loop:
         """Rounds on a part, which may be drawn as a share of all samples."""
         nested = Loop(small, self.limits, self.verbose, nested=True, forecast=self.forecast)
-        nested.share = share
+        nested.share, nested.effort = share, self.effort
         return nested
 
     def _count(self, nested: Loop) -> None:
@@ -270,6 +274,7 @@ class Loop:
         computed = store.n_computed - nested.state.computed_before
         self.counts["columns"] += share * (computed + nested.counts["columns"])
         self.counts["steps"] += nested.counts["steps"]
+        self.effort = nested.effort
         self.counts["seconds_rounds"] += nested.counts["seconds_rounds"]
 
     def _round(self, idle: int, creeping: bool) -> None:
@@ -279,6 +284,7 @@ class Loop:
         tolerance = max(violation, 0.0) * 10.0 ** -(1 + 2 * idle)
         steps, turns, _ = self.state.solve_block(chosen, tolerance, limits=self.limits)
         self.counts["steps"] += steps
+        self.effort += steps * len(chosen)
         self.cost = 1 + turns
         self.previous = chosen
         self.limits.rounds += 1

@@ -102,8 +102,11 @@ def large_block(state: State) -> int:
     return min(max(min(tuning.large, tuning.per_feature * rank), 2 * n_free), most, len(state.rows))
 
 
-def free_block(state: State) -> NDArray[np.intp] | None:
+def free_block(state: State, effort: float) -> NDArray[np.intp] | None:
     """All free variables and those that violate optimality or nearly do, if many are free.
+
+    On a processor only where pair moves, whose `effort` is that so far, have cost as much as a
+    factorisation would: many problems are solved before.
 
     Columns that must be computed are those of the worst violators only: while thousands of free
     variables are off their level, many others seem to violate that do not in the end.
@@ -113,11 +116,14 @@ def free_block(state: State) -> NDArray[np.intp] | None:
     kinds, tuning = _kinds(state), state.tuning
     n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in kinds)
     if isinstance(state.store, DeviceStore):
-        largest = tuning.on_device_up_to
+        least, largest = tuning.on_device_from, tuning.on_device_up_to
+    elif effort < n_free**3 / tuning.products:
+        return None
     else:
-        largest = min(tuning.guesses_up_to, int((state.store.n_bytes / _BYTES) ** 0.5))
+        affordable = int((state.store.n_bytes / _BYTES) ** 0.5)
+        least, largest = tuning.guesses_from, min(tuning.guesses_up_to, affordable)
     most = min(state.store.capacity, largest)
-    if not tuning.guesses_from <= n_free <= most:
+    if not least <= n_free <= most:
         return None
     upwards = [kind.violators(True, most)[0] for kind in kinds]
     downwards = [kind.violators(False, most)[0] for kind in kinds]
