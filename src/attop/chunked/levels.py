@@ -7,6 +7,7 @@ the kink is divided until its scores are few, and these are then collected, as n
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -48,9 +49,7 @@ class Terms(NamedTuple):
         """The problem with these weights, every dual variable on a row of its own."""
         rows = np.arange(len(positive_weights) + len(competitor_weights))
         weights = np.concatenate([positive_weights, competitor_weights])
-        return Problem(
-            rows, len(positive_weights), self.C, self.surrogate, self.family, weights
-        )
+        return Problem(rows, len(positive_weights), self.C, self.surrogate, self.family, weights)
 
 
 class Levels(NamedTuple):
@@ -96,6 +95,10 @@ def find_levels(scored: Chunks, terms: Terms) -> Levels:
     return Levels(threshold, level, float(sums[0]), float(sums[1]), np.array(sums[2:]), steps)
 
 
+#: Scores of bins, and their weights, by role and edges.
+Known = dict[tuple[int, float, float], tuple[Vector, Vector]]
+
+
 class _Bins(NamedTuple):
     """Scores between edges: their number, copies, and moments from the lower edge."""
 
@@ -121,44 +124,61 @@ def _competes(scored: Scored, all_compete: bool) -> NDArray[np.bool_]:
     return np.ones_like(scored.positive) if all_compete else ~scored.positive
 
 
-def _threshold(
-    scored: Chunks, terms: Terms, low: Vector, high: Vector
-) -> tuple[float, float]:
+def _threshold(scored: Chunks, terms: Terms, low: Vector, high: Vector) -> tuple[float, float]:
     """The threshold and the level, by bins whose parts with a kink are resolved."""
-    edges = [np.array([low[role], high[role]]) for role in (0, 1)]
-    known: dict[tuple[int, float, float], tuple[Vector, Vector]] = {}
+    bins = _Binned(scored, terms, [np.array([low[role], high[role]]) for role in (0, 1)], {})
+    t = level = 0.0
     for _ in range(_MOST):
-        bins = scored.reduce(_count, added, edges[0], edges[1], terms.all_compete)
-        bins = _Bins(*bins[:4]), _Bins(*bins[4:])
-        (positives, positive_weights), (competitors, weights) = (
-            _points(bins[role], edges[role], terms.surrogate, known, role) for role in (0, 1)
-        )
-        problem = terms.problem(positive_weights, weights)
-        family = terms.family
-        t = family.threshold(problem, competitors, weights, positives)
-        level = family.level(problem, competitors, weights, t)
-        kinks = {1: level} | ({0: t + 1.0} if family.free_threshold else {})
-        ready = True
-        for role, kink in kinks.items():
-            place = int(np.searchsorted(edges[role], kink))
-            if not 0 < place < len(edges[role]):
-                continue  # beyond all scores, or at the least of them
-            begin, end = edges[role][place - 1], edges[role][place]
-            inside = np.linspace(begin, end, _PARTS + 1)[1:-1]
-            inside = inside[(inside > begin) & (inside < end)]
-            if (role, begin, end) in known or len(inside) == 0:
-                continue
-            ready = False
-            if bins[role].rows[place] <= _FEW:
-                ends = (float(begin), float(end))
-                known[role, begin, end] = scored.reduce(
-                    _collect, _join, role, ends, terms.all_compete
-                )
-            else:
-                edges[role] = np.unique(np.concatenate([edges[role], inside]))
-        if ready:
+        t, level = bins.levels()
+        kinks = {1: level} | ({0: t + 1.0} if terms.family.free_threshold else {})
+        moved = [bins.resolve(role, kink) for role, kink in kinks.items()]
+        if not any(moved):
             break
-    return float(t), float(level)
+    return t, level
+
+
+@dataclass
+class _Binned:
+    """Bins of the scores of positives and of competitors, some of them with all their scores."""
+
+    scored: Chunks
+    terms: Terms
+    edges: list[Vector]
+    known: Known
+    bins: tuple[_Bins, _Bins] | None = None
+
+    def levels(self) -> tuple[float, float]:
+        """Threshold and level of the scores that stand for those in the bins."""
+        terms = self.terms
+        if self.bins is None:
+            found = self.scored.reduce(_count, added, *self.edges, terms.all_compete)
+            self.bins = _Bins(*found[:4]), _Bins(*found[4:])
+        (positives, positive_weights), (competitors, weights) = (
+            _points(self.bins[role], self.edges[role], terms.surrogate, self.known, role)
+            for role in (0, 1)
+        )
+        problem, family = terms.problem(positive_weights, weights), terms.family
+        t = family.threshold(problem, competitors, weights, positives)
+        return float(t), float(family.level(problem, competitors, weights, t))
+
+    def resolve(self, role: int, kink: float) -> bool:
+        """Collect the scores around a kink or, of many, divide their bin; False if it is done."""
+        edges = self.edges[role]
+        place = int(np.searchsorted(edges, kink))
+        if self.bins is None or not 0 < place < len(edges):
+            return False  # beyond all scores, or at the least of them
+        begin, end = float(edges[place - 1]), float(edges[place])
+        inside = np.linspace(begin, end, _PARTS + 1)[1:-1]
+        inside = inside[(inside > begin) & (inside < end)]
+        if (role, begin, end) in self.known or len(inside) == 0:
+            return False
+        if self.bins[role].rows[place] <= _FEW:
+            ends, everyone = (begin, end), self.terms.all_compete
+            found = self.scored.reduce(_collect, _join, role, ends, everyone)
+            self.known[role, begin, end] = found
+        else:
+            self.edges[role], self.bins = np.union1d(edges, inside), None
+        return True
 
 
 def _count(
@@ -169,11 +189,11 @@ def _count(
     roles = scored.positive, _competes(scored, all_compete)
     for there, edges in zip(roles, (of_positives, of_competitors), strict=True):
         scores, copies = scored.scores[there], scored.copies[there]
-        place, size = np.searchsorted(edges, scores), len(edges) + 1
-        rest = scores - edges[np.maximum(place - 1, 0)]
-        sums.append(np.bincount(place, minlength=size).astype(np.float64))
-        for power in range(3):
-            sums.append(np.bincount(place, copies * rest**power, size))
+        place: NDArray[np.intp] = np.searchsorted(edges, scores)
+        size = len(edges) + 1
+        rest = scores - edges[np.maximum(place, 1) - 1]
+        terms: tuple[Vector, ...] = (np.ones(len(rest)), copies, copies * rest, copies * rest**2)
+        sums += [np.bincount(place, term, size).astype(np.float64) for term in terms]
     return tuple(sums)
 
 
@@ -181,18 +201,18 @@ def _points(
     bins: _Bins,
     edges: Vector,
     surrogate: Surrogate,
-    known: dict[tuple[int, float, float], tuple[Vector, Vector]],
+    known: Known,
     role: int,
 ) -> tuple[Vector, Vector]:
     """Few scores, with weights, that stand for all those in the bins."""
     there = np.flatnonzero(bins.copies > 0.0)
-    values, weights = [], []
-    for place in there:
-        ends = (role, edges[place - 1], edges[min(place, len(edges) - 1)]) if place else None
-        if ends in known:
-            found = known[ends]
-            values.append(found[0])
-            weights.append(found[1])
+    values: list[Vector] = []
+    weights: list[Vector] = []
+    for place in map(int, there):
+        ends = (role, float(edges[place - 1]), float(edges[place])) if place else (role, 0.0, 0.0)
+        if place and ends in known:
+            values.append(known[ends][0])
+            weights.append(known[ends][1])
             continue
         copies, begin = bins.copies[place], edges[max(place - 1, 0)]
         mean = bins.first[place] / copies

@@ -1,4 +1,4 @@
-"""Passes over chunks of samples: a look at them, their scores, and a few rows with sums of the rest.
+"""Passes over chunks: a look at the samples, their scores, and a few rows with sums of the rest.
 
 Scores are in float64 from a centre; chunks are taken in blocks, so that a pass needs little memory
 besides its chunk.
@@ -17,6 +17,9 @@ from attop.chunked.protocol import Chunk, Vector
 
 #: Entries, and rows, that are converted to float64 at once.
 _ENTRIES, BLOCK = 2**20, 4096
+#: Groups are divided by the distance from the kinks of the last model, too: where so many scores
+#: are at a kink that none of them is gathered, their groups lead on.
+_BINS = np.concatenate([-np.geomspace(1.0, 1e-6, 7), np.geomspace(1e-6, 1.0, 7)])
 
 
 class Rows(NamedTuple):
@@ -73,11 +76,13 @@ class Request(NamedTuple):
     Attributes
     ----------
     W : ndarray of shape (n_features, n_models)
-        Weights of models.
+        Weights of models, the best ones last.
     kinks : ndarray of shape (2, n_models)
         At which scores of each a positive's loss, and what a competitor adds, has its kink.
     widths : ndarray of shape (2, n_models)
         How far from a kink a positive, and a competitor, may be to be wanted.
+    ties : ndarray of shape (n_models,)
+        Scores are at a kink that differ from it by no more.
     all_compete : bool
         Whether the positives are competitors, too.
     centre : ndarray or None
@@ -87,6 +92,7 @@ class Request(NamedTuple):
     W: NDArray[np.float64]
     kinks: NDArray[np.float64]
     widths: NDArray[np.float64]
+    ties: Vector
     all_compete: bool
     centre: Vector | None
 
@@ -158,23 +164,27 @@ def score(chunk: Chunk, W: NDArray[np.float64], centre: Vector | None) -> Scored
 def gather(chunk: Chunk, request: Request) -> Gathered:
     """The samples near the kinks, and the sums of the others by where their scores are.
 
-    A group has the samples whose scores are on the same side of the kinks of every model: the
-    positives apart from the negatives, since they may move together.
+    A group has the samples whose scores are above, at or below the kinks of every model, and about
+    as far from those of the last; the positives apart from the negatives, since they may move
+    together.
     """
-    bits = 1 << np.arange(request.W.shape[1], dtype=np.int64)
+    digits = 3 ** np.arange(request.W.shape[1], dtype=np.int64)
     found: list[Gathered] = []
     copies = chunk.copies
     for part, block in blocks(chunk.X, request.centre):
         scores, positive, weights = block @ request.W, chunk.positive[part], copies[part]
-        sides = []
+        answers: list[Any] = []
         for role in (0, 1):
             there = (~positive | request.all_compete) if role else positive
-            near = np.any(np.abs(scores - request.kinks[role]) <= request.widths[role], axis=1)
-            codes = 2 * ((scores > request.kinks[role]) @ bits) + positive
+            beyond = scores - request.kinks[role]
+            near = np.any(np.abs(beyond) <= request.widths[role], axis=1)
+            sides = (beyond > request.ties).astype(np.int64) + (beyond >= -request.ties)
+            codes = 2 * (sides @ digits) + positive
+            codes = (len(_BINS) + 1) * codes + np.searchsorted(_BINS, beyond[:, -1])
             wanted = np.flatnonzero(there & near)
-            sides.append(Rows(block[wanted], weights[wanted]))
-            sides.append(_groups(block, weights, codes, np.flatnonzero(there & ~near)))
-        found.append(Gathered(*sides))
+            answers.append(Rows(block[wanted], weights[wanted]))
+            answers.append(_groups(block, weights, codes, np.flatnonzero(there & ~near)))
+        found.append(Gathered(*answers))
     return merge_gathered(found) if found else _nothing(chunk.X)
 
 

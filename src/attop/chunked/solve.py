@@ -252,9 +252,7 @@ class Search:
 
     def _sums(self, w: Vector, threshold: float, mean: Vector | None) -> Bent:
         whole = self.whole
-        bent = as_bent(
-            whole.chunks.reduce(bend, added, w, threshold, whole.terms, whole.centre)
-        )
+        bent = as_bent(whole.chunks.reduce(bend, added, w, threshold, whole.terms, whole.centre))
         self.dual = max(self.dual, dual_of(whole.terms, bent, mean, whole.longest))
         return bent
 
@@ -268,9 +266,9 @@ class Search:
         shares.append(0.5 * self.most - sum(shares))
         widths = [[m.levels.width(role, n) for m, n in zip(models, shares)] for role in (0, 1)]
         W = np.column_stack([m.w for m in models])
-        request = Request(
-            W, np.array(kinks), np.array(widths), terms.all_compete, self.whole.centre
-        )
+        ties = np.array([m.levels.steps[0] for m in models])
+        everyone, centre = terms.all_compete, self.whole.centre
+        request = Request(W, np.array(kinks), np.array(widths), ties, everyone, centre)
         return self.whole.chunks.reduce(gather, merge_gathered, request)
 
     def _round(self) -> Vector:
