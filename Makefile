@@ -39,17 +39,20 @@ format: $(INSTALLED)  ## Format the code and apply safe fixes
 demo: $(INSTALLED)  ## Compare all formulations on bundled data
 	$(BIN)/attop demo
 
-# QUICK=1: small sizes in a few minutes; RESUME=1: go on after an interruption.
-BENCH_OUTPUT := $(if $(QUICK),out/bench_quick,out/bench)
-BENCH_OPTIONS := --output $(BENCH_OUTPUT) $(if $(QUICK),--quick) $(if $(RESUME),--resume)
+# QUICK=1: every ratio at small size, in five minutes; RESUME=1: go on after an interruption.
+BENCH_OPTIONS := --output out/bench $(if $(RESUME),--resume)
 bench: $(INSTALLED_BENCH)  ## Run the benchmarks on the data in $ATTOP_DATA; QUICK=1, RESUME=1
 	@test -n "$$ATTOP_DATA" || { echo "Give the folder of the data sets in ATTOP_DATA."; exit 2; }
+ifdef QUICK
+	$(BIN)/python benchmarks/quick.py
+else
 	@failed=""; for script in $(wildcard benchmarks/bench_*.py); do \
 	  echo "== $$script"; $(BIN)/python "$$script" $(BENCH_OPTIONS) || \
 	    { test $$? -eq 130 && exit 130; failed="$$failed $$script"; }; \
 	done; \
-	$(BIN)/python benchmarks/report.py --output $(BENCH_OUTPUT); \
+	$(BIN)/python benchmarks/report.py --output out/bench; \
 	test -z "$$failed" || { echo "Cases failed in:$$failed"; exit 1; }
+endif
 
 docs: $(INSTALLED_DOCS)  ## Build the documentation, docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import quick
 from suite import data, measure, program
 from suite.cases import METHODS, SKLEARN, Case, estimator_of
 from suite.results import Results, number, read_rows
@@ -108,3 +109,19 @@ def test_data_folder_is_asked_for(monkeypatch):
     monkeypatch.delenv("ATTOP_DATA", raising=False)
     with pytest.raises(SystemExit, match="ATTOP_DATA"):
         data.load("mnist", 10)
+
+
+def test_a_ratio_that_was_lost_is_told():
+    """Peer over ours: above 1 we are faster, and a fifth less than before is a loss."""
+    ratio = quick.Ratio("small", 2.0, 4.0)
+    assert ratio.value == 0.5
+    assert quick.line(ratio, None).split()[:2] == ["small", "0.50"]
+    assert quick.line(ratio, 0.7).endswith("was 0.70  !")
+    assert not quick.line(ratio, 0.6).endswith("!")
+
+
+def test_calls_take_turns():
+    called = []
+    seconds = quick.least(lambda: called.append("theirs"), lambda: called.append("ours"))
+    assert called[:4] == ["theirs", "ours"] * 2
+    assert len(seconds) == 2 and min(seconds) >= 0.0

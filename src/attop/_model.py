@@ -18,7 +18,7 @@ from attop.objectives import (
     relative_gap,
     signed_coefficients,
     support,
-    threshold,
+    zero_threshold,
     zero_value,
 )
 from attop.problem import Problem
@@ -154,7 +154,7 @@ def _certificate_of_zero(problem: Problem, certificate: Certificate) -> Certific
     return certificate._replace(
         primal=value,
         gap=relative_gap(value, certificate.dual, certificate.rounding),
-        threshold=threshold(problem, np.zeros(1 + int(np.max(problem.rows)))),
+        threshold=zero_threshold(problem),
         w_norm2=0.0,
         scores=np.zeros_like(certificate.scores),
     )

@@ -19,7 +19,7 @@ from attop._gap_rounding import rounding_of_gap
 from attop._known import Known
 from attop._scores import GivenScores, Scores
 from attop._screening import Hint, screen
-from attop._weights import weighted, weighted_sum
+from attop._weights import are_unit, weighted, weighted_sum
 from attop.families.base import Cap
 from attop.kernels.functions import Gram
 from attop.problem import Problem
@@ -115,9 +115,28 @@ def primal_value(
     return 0.5 * w_norm2 + _loss(problem, known, threshold)
 
 
+def zero_threshold(problem: Problem) -> float:
+    """The threshold where every sample has the score 0."""
+    return _all_alike(problem).threshold(problem)
+
+
 def zero_value(problem: Problem) -> float:
     """Primal value of the model that gives every sample the score 0."""
-    return primal_value(problem, 0.0, np.zeros(1 + int(np.max(problem.rows))))
+    return _loss(problem, _all_alike(problem), zero_threshold(problem))
+
+
+def _all_alike(problem: Problem) -> Known:
+    """The score 0 for everybody: all competitors, and all positives, are copies of one."""
+    copies = [
+        np.array([_copies(weights)])
+        for weights in (problem.competitor_weights, problem.positive_weights)
+    ]
+    return Known(np.zeros(1), copies[0], np.zeros(1), copies[1])
+
+
+def _copies(weights: NDArray[np.float64]) -> float:
+    """How many copies there are."""
+    return float(len(weights) if are_unit(weights) else weights.sum())
 
 
 def feasible_primal(problem: Problem, w_norm2: float, scores: NDArray[np.float64]) -> float:

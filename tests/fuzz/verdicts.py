@@ -22,7 +22,7 @@ from .referee import Function, Judgement, Task, dense, gram, judge
 
 #: Verdicts that end a run with an error, others worth a look, and those that are in order.
 FATAL = ("false certificate", "crash", "hang")
-DOUBTFUL = ("wrong gap", "wrong status", "threshold", "rounding")
+DOUBTFUL = ("slow", "wrong gap", "wrong status", "threshold", "rounding")
 FINE = ("ok", "honest", "refused")
 
 #: Gaps are compared up to this: a share of the tolerance, and rounding.
@@ -45,6 +45,7 @@ class Result:
     formulation: str = "unknown"
     text: str = ""
     status: str = ""
+    #: Those of the processor that the fit took.
     seconds: float = 0.0
     #: Whether the problem is convex, so that a fit of the exact solver is to converge.
     solvable: bool = False
@@ -56,10 +57,10 @@ class Result:
         return f"{self.verdict}: {status}{self.text} ({self.seconds:.2f} s)"
 
 
-def verdict_on(seed: int) -> Result:
-    """The verdict on the case of this seed."""
+def verdict_on(seed: int, slow: float = np.inf) -> Result:
+    """The verdict on the case of this seed, whose fit should not take `slow` seconds."""
     case = make_case(seed)
-    began = time.perf_counter()
+    began = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -69,11 +70,13 @@ def verdict_on(seed: int) -> Result:
         except Exception as error:
             verdict, text = _of_error(error)
             status, model = "", None
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     if model is not None:
         with np.errstate(all="ignore"):
             verdict, text = _of_model(case, model, decisions, bool(_own_warnings(caught)))
         status = model.status_.name
+    if verdict in FINE and seconds > slow:
+        verdict = "slow"
     noise = {f"{w.category.__name__}: {w.message}" for w in caught} - _own_warnings(caught)
     solvable = case.definite and case.parameters["solver"] == "exact" and status != "UNBOUNDED"
     return Result(

@@ -32,6 +32,7 @@ from attop.kernels.gaussian import distance_rounding
 
 if TYPE_CHECKING:
     from attop.kernels.columns import Workers
+    from attop.kernels.forms import Form
     from attop.kernels.gram import Gram
     from attop.kernels.sources import ColumnSource
 
@@ -106,6 +107,11 @@ class Kernel(metaclass=_ByName):
     def definite(self) -> bool:
         """Whether it is known to be positive semi-definite; False where it may or may not be."""
         return False
+
+    @property
+    def form(self) -> Form | None:
+        """How entries come from inner products; None where they do not, or not fast."""
+        return None
 
     @property
     def threads(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -61,6 +62,8 @@ class KnownGram(Gram):
         return self.entry_rounding
 
 
+#: So many runs of rows are copied one by one, three times as fast as entry by entry.
+_RUNS = 4
 #: Precision of the entries.
 DOUBLE = float(np.finfo(np.float64).eps)
 
@@ -114,8 +117,20 @@ class MatrixStore:
             return self.gram.entries
         if self._block is None or not np.array_equal(self._block[0], rows):
             self._block = None  # makes room for the next
-            self._block = rows, self.gram.block(rows, rows)
+            self._block = rows, self._among(rows)
         return self._block[1]
+
+    def _among(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The kernel matrix of `rows`, which mostly are a few runs of successive ones."""
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(rows) != 1) + 1, [len(rows)]])
+        if len(starts) > _RUNS + 1:
+            return self.gram.block(rows, rows)
+        runs = [(slice(a, b), slice(rows[a], rows[a] + b - a)) for a, b in pairwise(starts)]
+        found = np.empty((len(rows), len(rows)))
+        for to_rows, of_rows in runs:
+            for to_columns, of_columns in runs:
+                found[to_rows, to_columns] = self.gram.entries[of_rows, of_columns]
+        return found
 
     def close(self) -> None:
         """Nothing: there are no threads to end."""

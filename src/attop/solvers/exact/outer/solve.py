@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
+from attop._threads import with_one_blas_thread
 from attop.kernels.functions import Gram
 from attop.kernels.matrix import MatrixStore
 from attop.kernels.stores import DOUBLE, open_columns
@@ -78,24 +79,19 @@ def solve(
     """
     refuse_unless_quadratic(problem.surrogate, "exact")
     limits = Limits(max_iter, max_time)
-    options = {
-        "tol": tol,
-        "limits": limits,
-        "random_state": random_state,
-        "verbose": verbose,
-        "tuning": tuning,
-    }
+    options: dict[str, Any] = {"tol": tol, "limits": limits, "verbose": verbose, "tuning": tuning}
     found: Solution | Point | None = None
     known = columns if isinstance(columns, MatrixStore) else None
     if not np.isfinite(problem.C):
         pass  # a hard margin has a way of its own
     elif known is not None:
-        found = solve_known(problem, known, start=start, **options)
+        found = with_one_blas_thread(solve_known, problem, known, start=start, **options)
     elif columns is None and is_small(gram, cache_bytes, tuning):
-        found = solve_whole(problem, gram, start=start, **options)
+        found = with_one_blas_thread(solve_whole, problem, gram, start=start, **options)
     if isinstance(found, Solution):
         return found
     start = start if found is None else found
+    options["random_state"] = random_state
     if columns is not None and not isinstance(columns, MatrixStore):
         solution = _solve(problem, gram, columns, start=start, all_scores=True, **options)
         precise = columns.precision <= DOUBLE

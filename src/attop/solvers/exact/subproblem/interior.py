@@ -35,6 +35,7 @@ from attop.solvers.exact.subproblem.hessians import (
     Solve,
 )
 from attop.solvers.exact.tuning import Tuning
+from attop.solvers.limits import UNLIMITED, Limits
 
 #: Iterations at most, how many of them may leave the complementarity as it is (by rounding),
 #: and the complementarity (relative to the objective) to stop at by default.
@@ -132,17 +133,20 @@ def interior_point(
     norm2_outside: float,
     tuning: Tuning,
     enough: float = ENOUGH,
+    limits: Limits = UNLIMITED,
 ) -> Group | None:
     """Solve the subproblem and round its solution; None, and no change, if that gains nothing.
 
-    `enough` is the complementarity to stop at, relative to the objective.
+    `enough` is the complementarity to stop at, relative to the objective; `limits` may end it
+    before.
     """
     outside = _outside(block, kernels, group)
     problem = _quadratic(block, kernels, outside, terms, betas, norm2_outside, group.cap)
     # Overflow near the end is seen by the test for finiteness.
     small = kernels.features is not None or len(block.value) < tuning.one_thread_below
+    task = problem, enough, limits
     with np.errstate(all="ignore"):
-        solved = with_one_blas_thread(_solve, problem, enough) if small else _solve(problem, enough)
+        solved = with_one_blas_thread(_solve, *task) if small else _solve(*task)
     if solved is None or not np.all(np.isfinite(solved[0])):
         return None
     x, held = solved
@@ -283,7 +287,9 @@ class _Newton:
         return dx, dy, ds, (complement - z * s - z * ds) / s
 
 
-def _solve(problem: Quadratic, enough: float) -> tuple[Array, NDArray[np.bool_]] | None:
+def _solve(
+    problem: Quadratic, enough: float, limits: Limits
+) -> tuple[Array, NDArray[np.bool_]] | None:
     """Mehrotra's predictor-corrector from an interior point near the current one.
 
     Returns ``x`` and which of its bounds hold it, all bounds in one vector.
@@ -293,8 +299,12 @@ def _solve(problem: Quadratic, enough: float) -> tuple[Array, NDArray[np.bool_]]
     s = bounds.distances(x)
     z = np.full(len(s), max(float(np.mean(np.abs(problem.gradient))), 1e-8))
     y = np.zeros(len(problem.equations))
-    least, idle = np.inf, 0
+    least, idle, before = np.inf, 0, limits.recorder.elapsed
     for _ in range(ITERATIONS):
+        now = limits.recorder.elapsed
+        if limits.out_of_time(now - before):  # the next one will take as long as the last one
+            break
+        before = now
         complementarity, size = float(s @ z), abs(float(problem.gradient @ x))
         idle = 0 if complementarity < 0.9 * least else idle + 1
         least = min(complementarity, least)
