@@ -34,7 +34,7 @@ def client():
     with (
         dask.config.set({"distributed.worker.memory.pause": False}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -186,3 +186,67 @@ def test_every_convex_formulation_has_its_class():
     from attop.formulations import FORMULATIONS
 
     assert {f"Dask{name}" for name in FORMULATIONS} == set(attop_dask.__all__)
+
+
+def test_an_experiment_on_a_cluster_is_that_on_one_machine(client, tmp_path):
+    from attop.experiments.runner import run_experiment
+    from attop.experiments.specification import parse_experiment
+    from attop.experiments.store import Store
+
+    experiment = parse_experiment(
+        """
+        name = "small"
+        seeds = [1, 2]
+        metrics = ["roc_auc"]
+        datasets = ["Ionosphere"]
+        [[methods]]
+        method = "TauFPL"
+        tau = 0.2
+        grid = {lambda = [1e-2, 1e-1]}
+        """
+    )
+    stores = Store(tmp_path / "here"), Store(tmp_path / "there")
+    here = run_experiment(experiment, stores[0])
+    there = run_experiment(experiment, stores[1], dask=client.scheduler.address)
+    assert there.n_fits == here.n_fits == 4
+    assert not there.failures
+    again = run_experiment(experiment, stores[1], dask=client.scheduler.address)
+    assert again.n_skipped == 4
+    for path in (tmp_path / "here").rglob("*.json"):
+        assert (tmp_path / "there" / path.relative_to(tmp_path / "here")).exists()
+
+
+def test_a_search_by_joblib_on_a_cluster(client, samples):
+    import joblib
+
+    from attop.model_selection import AtTopCV
+
+    X, y = samples
+    search = AtTopCV(attop.TauFPL(kernel="linear", tau=0.2), {"C": [0.01, 0.1]}, cv=2, n_jobs=2)
+    with joblib.parallel_config(backend="dask", scatter=[X, y]):
+        search.fit(X[:600], y[:600])
+    assert len(search.cv_results_["params"]) == 2
+
+
+def test_a_parquet_file_is_fitted_block_by_block(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    from attop.cli._lazy import check_lazy, fit_lazily
+    from attop.cli._samples import Roles
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(4000, 3)), columns=list("abc"))
+    table["kind"] = rng.choice(["x", "y"], 4000)
+    table["label"] = np.where(table.a + (table.kind == "x") > 1.0, "bad", "good")
+    table.loc[::50, "b"] = np.nan
+    path = tmp_path / "table.parquet"
+    table.to_parquet(path, row_group_size=1000)
+    classifier = attop.TauFPL(kernel="linear", C=0.1, tau=0.1)
+    check_lazy(path, classifier, search=False, guarantee=None)
+    found = fit_lazily(path, Roles(target="label", positive="bad"), classifier, seed=0)
+    model, unseen = found.trained.model, found.unseen
+    assert found.n_samples == 4000
+    assert found.trained.classifier.dual_gap_ <= 1e-4
+    assert np.mean(model.predict(unseen.X) == unseen.y) > 0.8
+    with pytest.raises(ValueError, match="takes a Parquet file"):
+        check_lazy(tmp_path / "table.csv", classifier, search=False, guarantee=None)
