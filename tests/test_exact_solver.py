@@ -135,7 +135,7 @@ HARD = [
 def test_few_columns_in_memory_give_the_same_optimum(name, parameters, surrogate):
     problem, gram = hard_case(name, surrogate=surrogate, **parameters)
     plenty = solve(problem, gram, tol=1e-5, random_state=0)
-    with scarce_columns(gram, 65) as store:
+    with scarce_columns(gram, 80) as store:  # some 190 support vectors
         scarce = solve(problem, gram, tol=1e-5, random_state=0, columns=store)
     assert scarce.certificate.gap <= 1e-5
     assert scarce.certificate.dual == pytest.approx(plenty.certificate.dual, rel=2e-5)
@@ -330,7 +330,7 @@ def test_scores_out_of_reach_are_within_their_bounds(name, parameters, surrogate
         error = scores - kernel @ coefficients[support]
         assert np.all(np.abs(error) <= doubt + 1e-5)
     assert solution.scores is None
-    assert solution.stats["columns"] < 0.8 * solution.stats["support"]
+    assert solution.stats["columns"] < solution.stats["support"]
 
 
 def test_what_is_known_of_a_sample_agrees_with_its_columns():

@@ -70,9 +70,10 @@ class Certificate(NamedTuple):
     def certifies(self, tol: float) -> bool:
         """Whether the dual point is feasible up to rounding and its gap at most `tol`.
 
-        The gap alone proves nothing: a point outside the constraints may exceed the optimum.
+        The gap alone proves nothing: a point outside the constraints may exceed the optimum, and
+        a gap below zero is arithmetic out of its range.
         """
-        return self.gap <= tol and self.infeasibility <= _FEASIBLE
+        return -tol <= self.gap <= tol and self.infeasibility <= _FEASIBLE
 
     @property
     def resolution(self) -> float:
@@ -155,11 +156,13 @@ def dual_value(
     copies = weighted(beta, problem.competitor_weights)
     value += terms.linear * np.sum(copies)
     if terms.curvature:
-        value -= 0.5 * terms.curvature * np.dot(copies, beta)
+        value -= 0.5 * np.dot(copies, terms.curvature * beta)
     if terms.price:
         value -= terms.price * max(0.0, np.max(beta))
-    if terms.norm_price:
-        value -= terms.norm_price * np.sqrt(np.dot(copies, beta))
+    largest = np.max(beta, initial=0.0)
+    if terms.norm_price and largest > 0.0:  # in its unit, as squares of tiny numbers are zero
+        norm = largest * np.sqrt(np.dot(copies / largest, beta / largest))
+        value -= terms.norm_price * norm
     return float(value)
 
 

@@ -296,7 +296,8 @@ def finish(
     if isinstance(solution, Solution):
         model = dual_model(problem, gram, solution, estimator.tol)
         attributes, certificate = model.attributes(gram, problem), model.solution.certificate
-        warn_of_fit(name or type(estimator).__name__, estimator, problem, certificate, model.status)
+        called = name or type(estimator).__name__
+        warn_of_fit(called, estimator, problem, certificate, model.status, model.zero)
     else:  # nothing that could be certified
         attributes = weight_attributes(solution, gram)
     for attribute in _OPTIONAL:

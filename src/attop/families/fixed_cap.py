@@ -102,6 +102,8 @@ def _balance(ends: Vector, copies: Vector, n_positives: int, surrogate: Surrogat
         return rising - weighted_sum(surrogate.slope(of_competitors - t - 1.0), weights)
 
     low, high = float(np.min(ends)), float(np.max(ends))
+    if np.isnan(slope(low)) or np.isnan(slope(high)):  # scores that ran away, or overflow
+        return np.nan
     if slope(low) >= 0.0 or slope(high) <= 0.0:
         return low if slope(low) >= 0.0 else high
     return float(brentq(slope, low, high, xtol=1e-300, rtol=8.9e-16))

@@ -28,6 +28,8 @@ Store = ColumnStore | LinearStore
 
 #: Scores that are updated at once.
 _PIECE = 2**16
+#: What columns without errors add to a tally.
+_NOTHING = Tally()
 
 
 class State:
@@ -110,7 +112,7 @@ class State:
     def _tallied(self, rows, weights) -> Tally:
         """What columns with these weights add to a tally."""
         errors = self.store.errors
-        return Tally() if errors is None else errors.of_columns(rows, weights)
+        return _NOTHING if errors is None else errors.of_columns(rows, weights)
 
     def _signed(self, values: NDArray[np.float64], variables) -> NDArray[np.float64]:
         """Values of `variables` as coefficients: all copies, those of betas turned."""
@@ -254,7 +256,8 @@ class State:
         upper = np.where(self.is_alpha, self.problem.alpha_max, min(self.cap, self.betas.bound))
         for _ in range(2):
             copies = self.weight * self.value
-            lacking = math.fsum(copies[self.n_alphas :]) - math.fsum(copies[: self.n_alphas])
+            alphas, betas = copies[: self.n_alphas], copies[self.n_alphas :]
+            lacking = math.fsum(betas[betas != 0.0]) - math.fsum(alphas[alphas != 0.0])
             if lacking == 0.0:
                 return
             after = self.value + np.where(self.is_alpha, lacking, -lacking) / self.weight

@@ -77,7 +77,7 @@ def solve_known(
     if start is not None:
         state.set(*starts.feasible(problem, *start))
     if start is None or state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
-        state.set(*starts.small(problem, tuning))
+        state.set(*(starts.cancelling(problem) or starts.small(problem, tuning)))
     seconds = {"seconds_start": time.perf_counter() - began, "seconds_rounds": 0.0}
     tolerance, steps, of_certificates = _FIRST * tol, 0, 0.0
     for _ in range(_ROUNDS):

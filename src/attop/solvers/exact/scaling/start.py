@@ -46,7 +46,9 @@ def small(problem: Problem, tuning: Tuning = DEFAULT) -> Point:
     # Other rows than those of the alphas first: with all samples competing, the same row
     # on both sides cancels.
     order = _spread(m, least)
-    clash = np.isin(problem.competitors[order], problem.positives[some])
+    used = np.zeros(1 + int(problem.rows.max()), dtype=bool)
+    used[problem.positives[some]] = True
+    clash = used[problem.competitors[order]]
     order = np.concatenate([order[~clash], order[clash]])
     weights = problem.competitor_weights
     others = order[: 1 + int(np.searchsorted(np.cumsum(weights[order]), least))]
@@ -59,6 +61,30 @@ def _spread(n: int, few: int) -> NDArray[np.intp]:
     step = max(1, n // few)
     order = np.arange(-(-n // step) * step).reshape(-1, step).T.ravel()
     return order[order < n]
+
+
+def cancelling(problem: Problem) -> Point | None:
+    """Each positive against itself: ``w = 0``; None where positives do not compete.
+
+    Not far from the optimum, where most positives and the samples in the way of the threshold are
+    the same, but all variables are there at once: for kernel matrices that are known.
+    """
+    places = np.searchsorted(problem.competitors, problem.positives)
+    places = np.minimum(places, len(problem.competitors) - 1)
+    if not np.array_equal(problem.competitors[places], problem.positives):
+        return None
+    alpha, beta = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
+    terms, weights, positive = problem.betas, problem.competitor_weights, problem.positive_weights
+    beta[places] = 1.0
+    norm = weighted_sum(beta * beta, weights) ** 0.5
+    gain = float(np.sum(positive)) + terms.linear * weighted_sum(beta, weights)
+    gain -= terms.price + terms.norm_price * norm
+    bend = problem.quadratic_alpha * float(np.sum(positive)) + terms.curvature * norm * norm
+    size = min(problem.alpha_max, terms.bound, gain / bend if bend else np.inf)
+    if not (gain > 0.0 and np.isfinite(size)):
+        return None
+    alpha[:], beta[places] = size, size
+    return alpha, beta
 
 
 def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> Point:

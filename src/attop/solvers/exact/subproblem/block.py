@@ -29,6 +29,11 @@ DIAGONAL, WEIGHT, VALUE, RATE, RISE, FALL, COLUMN = range(7)
 GAIN, ROOMS, FULL_RATE, FULL_DIAGONAL = range(7, 11)
 _ROWS = 11
 
+#: The places of the numbers of a subproblem: those of the group, and then those of the terms.
+CAP, MEMBERS, SIZE, SQUARE, SCORE, FLOOR = range(6)
+ALPHA_MAX, BETA_MAX, PRICE, TOP_K, LEAST_CURVATURE, LEAST_VALUE = range(6, 12)
+NORM_PRICE, NORM2 = range(12, 14)
+
 
 class Block(NamedTuple):
     """A block of dual variables, alphas first, changed in place.

@@ -72,7 +72,7 @@ class _Face:
         equation.
         """
         free, block = self.free, self.block
-        matrix = block.kernel[free[:, None], free]
+        matrix = block.kernel.take(free, axis=0).take(free, axis=1)
         if lift:
             matrix += lift
         if pull.thrice:
@@ -85,7 +85,7 @@ class _Face:
     def solve(self, matrix: Array, lift: float, ridge: float) -> tuple[Array, float] | None:
         """Moves of the free variables and of the group to the optimum; None if there are none."""
         n, grouped = len(self.free), self.size > 0.0
-        whole = np.empty((n + 1, n + 1), order="F")
+        whole = np.empty((n + 1, n + 1))
         whole[:n, :n] = matrix
         whole[n, :n] = whole[:n, n] = self.column[self.free] + lift * self.size
         whole[n, n] = self.square + lift * self.size**2 if grouped else 1.0
@@ -98,7 +98,7 @@ class _Face:
             sides[n] = self.group_rest, self.size, self.K
         else:
             whole[n, :n] = whole[:n, n] = 0.0
-        factor, failed = dpotrf(whole, lower=1, overwrite_a=1, clean=0)
+        factor, failed = dpotrf(whole.T, lower=1, overwrite_a=1, clean=0)
         if failed:
             return None
         found, _ = dpotrs(factor, sides, lower=1)
@@ -197,7 +197,9 @@ def newton_on_face(
     betas = block.value[first:]
     if norm_price > 0.0:
         norm2 += float(np.dot(block.weight[first:], betas * betas))
-        norm = max(norm2, 1e-300) ** 0.5
+        if not norm2 > 1e-200:  # its cube is out of range
+            return group, False
+        norm = norm2**0.5
         pull = Pull(norm_price / norm, norm_price / norm**3)
         rest[first:] += pull.once * betas
     group_rate = terms.price - group.score if np.isfinite(group.cap) else 0.0
@@ -250,7 +252,8 @@ def _target(face: _Face, lift: float, pull: Pull, ridge: float) -> tuple[_Face, 
         if 2 * np.count_nonzero(gone) > len(gone) and ridge < 1.0:
             return None
         face.settle(gone, steps)
-        matrix = matrix[~gone][:, ~gone]
+        stay = np.flatnonzero(~gone)
+        matrix = matrix.take(stay, axis=0).take(stay, axis=1)
     return None
 
 
