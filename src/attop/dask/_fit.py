@@ -17,7 +17,7 @@ from attop.approximation import make_feature_map
 from attop.chunked.levels import Terms
 from attop.chunked.passes import Look, look, merge_looks
 from attop.chunked.protocol import Vector
-from attop.chunked.solve import MOST_ENTRIES, MOST_ROWS, Found, Whole, solve
+from attop.chunked.solve import MOST_ENTRIES, MOST_ROWS, MOST_SHARE, Found, Whole, solve
 from attop.dask._chunks import DaskChunks
 from attop.dask._inputs import (
     Counts,
@@ -84,10 +84,11 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     client = estimator.client_
     parts = parts_of(X, y, sample_weight, name)
     labels = _labels(estimator, client, parts)
-    most = estimator.most_rows or MOST_ROWS
-    chunks, seen, feature_map, width = _see(estimator, client, parts, labels, most)
+    most = estimator.most_rows or max(MOST_ROWS, round(MOST_SHARE * sum(labels.rows)))
     if estimator.most_rows is None:
-        most = max(1000, min(most, MOST_ENTRIES // seen.positives.X.shape[1]))
+        width = _width(estimator, X)
+        most = max(1000, min(most, MOST_ENTRIES // width))
+    chunks, seen, feature_map, width = _see(estimator, client, parts, labels, most)
     terms = _terms(estimator, labels)
     if terms.surrogate.curvature and seen.positives.X.shape[1] > _MOST_FEATURES:
         raise ValueError(
@@ -137,6 +138,11 @@ def _of_counts(estimator: Any, counts: Counts, classes: NDArray[Any], pos_label:
     factors = class_factors(class_weight, pos_label.item(), counts)
     rows, copies = zip(*by_label, strict=True)
     return Labels(classes, pos_label, rows, copies, factors)
+
+
+def _width(estimator: Any, X: Any) -> int:
+    """Features of a gathered row."""
+    return int(X.shape[1] if estimator.approximation is None else estimator.n_components)
 
 
 def _shares(labels: Labels, most: int) -> tuple[float, float]:

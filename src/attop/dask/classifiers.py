@@ -19,7 +19,29 @@ _NOT_KEPT = frozenset({"support_", "support_vectors_", "dual_coef_", "alpha_", "
 
 
 class DaskClassifier(AtTopClassifier):
-    """What the classifiers for Dask have in common."""
+    """What the classifiers for Dask have in common.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="linear"
+        The linear kernel, or any with an `approximation`, whose features are those of a random
+        part of the samples and are computed block by block.
+    solver : {"auto"}, default="auto"
+        There is one solver for samples in chunks.
+    solver_options : dict, default=None
+        It has none.
+    max_iter : int, default=-1
+        Most rounds, of two passes over the samples each; -1 for no limit.
+    cache_size : float, default=1000
+        Without effect.
+    warm_start : bool, default=False
+        Without effect.
+    client : distributed.Client, default=None
+        The client of the cluster; the one there is by default.
+    most_rows : int, default=None
+        Samples gathered at most in a round, in float64; by default 100,000 or a fiftieth of all,
+        but no more than 128 MB of them.
+    """
 
     _absent: ClassVar[frozenset[str]] = _NOT_KEPT
     _local: ClassVar[type[AtTopClassifier]]
@@ -130,7 +152,13 @@ class DaskTopPush(DaskClassifier, local.TopPush):
 
 @dataclass(eq=False, repr=False)
 class DaskTopPushK(DaskClassifier, local.TopPushK):
-    """`attop.TopPushK` for samples on a cluster."""
+    """`attop.TopPushK` for samples on a cluster.
+
+    Parameters
+    ----------
+    K : int, default=5
+        How many of the highest scores of negatives are averaged, at least 1.
+    """
 
     _local = local.TopPushK
 
@@ -142,7 +170,13 @@ class DaskTopPushK(DaskClassifier, local.TopPushK):
 
 @dataclass(eq=False, repr=False)
 class DaskTauFPL(DaskClassifier, local.TauFPL):
-    """`attop.TauFPL` for samples on a cluster."""
+    """`attop.TauFPL` for samples on a cluster.
+
+    Parameters
+    ----------
+    tau : float, default=0.05
+        Share of the competitors that the threshold is made for, in (0, 1).
+    """
 
     _local = local.TauFPL
 
@@ -154,7 +188,13 @@ class DaskTauFPL(DaskClassifier, local.TauFPL):
 
 @dataclass(eq=False, repr=False)
 class DaskTopMeanK(DaskClassifier, local.TopMeanK):
-    """`attop.TopMeanK` for samples on a cluster."""
+    """`attop.TopMeanK` for samples on a cluster.
+
+    Parameters
+    ----------
+    tau : float, default=0.05
+        Share of the competitors that the threshold is made for, in (0, 1).
+    """
 
     _local = local.TopMeanK
 
@@ -166,7 +206,15 @@ class DaskTopMeanK(DaskClassifier, local.TopMeanK):
 
 @dataclass(eq=False, repr=False)
 class DaskPatMat(DaskClassifier, local.PatMat):
-    """`attop.PatMat` for samples on a cluster."""
+    """`attop.PatMat` for samples on a cluster.
+
+    Parameters
+    ----------
+    tau : float, default=0.05
+        Share of the competitors that the threshold is made for, in (0, 1).
+    theta : float, default=1.0
+        Scale inside the surrogate, positive.
+    """
 
     _local = local.PatMat
 
@@ -178,7 +226,15 @@ class DaskPatMat(DaskClassifier, local.PatMat):
 
 @dataclass(eq=False, repr=False)
 class DaskPatMatNP(DaskClassifier, local.PatMatNP):
-    """`attop.PatMatNP` for samples on a cluster."""
+    """`attop.PatMatNP` for samples on a cluster.
+
+    Parameters
+    ----------
+    tau : float, default=0.05
+        Share of the competitors that the threshold is made for, in (0, 1).
+    theta : float, default=1.0
+        Scale inside the surrogate, positive.
+    """
 
     _local = local.PatMatNP
 
@@ -190,7 +246,13 @@ class DaskPatMatNP(DaskClassifier, local.PatMatNP):
 
 @dataclass(eq=False, repr=False)
 class DaskSVM(DaskClassifier, local.SVM):
-    """`attop.SVM` for samples on a cluster."""
+    """`attop.SVM` for samples on a cluster.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None, default=None
+        By how much the samples of each class count more.
+    """
 
     _local = local.SVM
 
