@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from attop._words import suggestion
 from attop.approximation import APPROXIMATIONS
 from attop.kernels.blocks import slices
+from attop.kernels.device.arrays import NAMES
 from attop.kernels.functions import KERNELS, Kernel, kernel_class
 from attop.solvers import SOLVERS, get_solver, options_of
 from attop.surrogates import SURROGATES, Surrogate
@@ -93,6 +94,10 @@ _RULES = {
         lambda v: v is None or _is_positive(v), "None or a number of seconds in (0, inf)"
     ),
     "cache_size": _Rule(_is_positive, "a number of megabytes in (0, inf)"),
+    "device": _Rule(
+        lambda v: v is None or (isinstance(v, str) and NAMES.fullmatch(v) is not None),
+        "None, 'cpu', 'cuda' or 'cuda:' with the number of a GPU",
+    ),
     "class_weight": _Rule(
         lambda v: v is None or isinstance(v, Mapping) or (isinstance(v, str) and v == "balanced"),
         "a dict of labels and weights, 'balanced' or None",

@@ -23,6 +23,8 @@ from attop._scoring import sums
 from attop.approximation import FEATURE_ROWS
 from attop.formulations import Formulation
 from attop.kernels.blocks import as_float64, rows_at_once
+from attop.kernels.device.arrays import as_numpy, find_device
+from attop.kernels.device.gram import expansion
 from attop.kernels.functions import kernel_class
 from attop.surrogates import Surrogate
 
@@ -82,6 +84,9 @@ Kernel, default="rbf"
         and the certificate included; None for no limit.
     cache_size : float, default=1000
         Megabytes for kernel columns; 32 at least, as with fewer a fit would take ages.
+    device : {None, "cpu", "cuda", "cuda:0", ...}, default=None
+        Where kernel entries, scores and large subproblems are computed: a GPU by its name, with
+        PyTorch or CuPy, or the CPU.  Linear models take the CPU anyway.  See :doc:`/guide/gpu`.
     warm_start : bool, default=False
         Whether to start from the dual variables of the previous fit, where it had as many
         positives and competitors.
@@ -171,6 +176,7 @@ Kernel, default="rbf"
     max_iter: int = -1
     max_time: float | None = None
     cache_size: float = 1000
+    device: str | None = None
     warm_start: bool = False
     pos_label: Any = None
     random_state: Any = None
@@ -218,7 +224,7 @@ Kernel, default="rbf"
             Distances from the threshold, 0 or more where the positive class is predicted.
         """
         check_is_fitted(self)
-        X = checks.check_samples(self, X, reset=False)
+        X = checks.check_samples(self, as_numpy(X), reset=False)
         if hasattr(self, "feature_map_"):
             parts = gen_batches(X.shape[0], FEATURE_ROWS)
             features = (as_float64(self.feature_map_.transform(X[part])) for part in parts)
@@ -229,6 +235,13 @@ Kernel, default="rbf"
             return np.concatenate(products) - self.threshold_
         if self._fitted_kernel.precomputed:
             return as_float64(X[:, self.support_]) @ self.dual_coef_[0] - self.threshold_
+        device = find_device(self.device)
+        if device is not None:
+            with device.guarded():
+                scores = expansion(
+                    self._fitted_kernel, device, X, self.support_vectors_, self.dual_coef_[0]
+                )
+            return scores - self.threshold_
         scores = sums(
             self._fitted_kernel,
             self.support_vectors_,

@@ -19,7 +19,7 @@ from attop._gap_rounding import rounding_of_gap
 from attop._known import Known
 from attop._scores import GivenScores, Scores
 from attop._screening import Hint, screen
-from attop._weights import are_unit, weighted, weighted_sum
+from attop._weights import are_unit, of_rows, weighted, weighted_sum
 from attop.families.base import Cap
 from attop.kernels.functions import Gram
 from attop.problem import Problem
@@ -113,6 +113,11 @@ def primal_value(
     known = Known.all_of(problem, np.asarray(scores))
     if threshold is None:
         threshold = known.threshold(problem)
+    return value_of(problem, w_norm2, known, threshold)
+
+
+def value_of(problem: Problem, w_norm2: float, known: Known, threshold: float) -> float:
+    """The same from scores of all samples or at least those that matter."""
     return 0.5 * w_norm2 + _loss(problem, known, threshold)
 
 
@@ -227,6 +232,7 @@ def certify(
     *,
     tol: float | None = None,
     hint: Hint | None = None,
+    give_up: bool = False,
 ) -> Certificate:
     """Primal value, dual value, feasibility and gap of a dual point, from scratch.
 
@@ -257,6 +263,11 @@ def certify(
         found = certificate_of(problem, GivenScores(exact, *hint(exact)), alpha, beta)
         if found is not None and found.certifies(tol):
             return found
+    if give_up and tol is not None and hint is not None:
+        shown = _shown_by_support(problem, exact, alpha, beta)
+        # Rounding must not be what it rests on.
+        if shown is not None and shown.gap - 2.0 * shown.resolution > tol > 2.0 * shown.resolution:
+            return shown
     if hint is None or not screen(problem, exact, hint):
         exact.compute(np.arange(gram.n_samples))
     certificate = _certificate(problem, exact, alpha, beta)
@@ -265,6 +276,26 @@ def certify(
     if not is_affordable(gram, len(certificate.rows), len(exact.support)):
         return certificate
     return _extended_certificate(problem, gram, alpha, beta, certificate)
+
+
+def _shown_by_support(
+    problem: Problem, exact: Scores, alpha: NDArray[np.float64], beta: NDArray[np.float64]
+) -> Certificate | None:
+    """What the scores of the support alone say, a lower bound of the primal value and of the gap.
+
+    Thresholds are monotone in each score, and without the other competitors none is larger; the
+    losses of other positives are not negative.  None where that is not so.
+    """
+    family, on_support = problem.family, np.zeros(exact.gram.n_samples, dtype=bool)
+    on_support[exact.support] = True
+    known = on_support[problem.competitors]
+    copies = float(np.sum(of_rows(problem.competitor_weights, known)))
+    if not family.monotone or family.free_threshold or np.isinf(problem.C):
+        return None
+    if not (copies >= max(problem.betas.K, 1) and on_support[problem.positives].any()):
+        return None
+    exact.compute_support()
+    return _certificate(problem, exact, alpha, beta)
 
 
 def _is_costly(exact: Scores) -> bool:

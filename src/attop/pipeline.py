@@ -14,7 +14,8 @@ and writes nothing of it but its parameters and fitted attributes.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ from attop._replica import replica
 from attop._verdict import warn_of_fit
 from attop.approximation import make_feature_map, transform
 from attop.formulations import Formulation, TopQuantile
+from attop.kernels.device.arrays import Device, as_numpy, find_device
+from attop.kernels.device.gram import DeviceGram
 from attop.kernels.functions import Gram, Kernel, Linear, kernel_class, make_kernel
 from attop.solvers import get_solver
 from attop.solvers.protocol import Settings
@@ -59,6 +62,8 @@ class TrainingSet:
         What makes features of the samples, with an approximation of the kernel.
     sample_weight : ndarray of float64, optional
         Copies of each sample, 0 for one that is left out; None for one of each.
+    device : Device, optional
+        Where kernel entries are computed, if not on the CPU.
     """
 
     X: Any
@@ -67,6 +72,7 @@ class TrainingSet:
     kernel: Kernel
     feature_map: Any = None
     sample_weight: NDArray[np.float64] | None = None
+    device: Device | None = None
 
     def n_losses(self, formulation: Formulation) -> float:
         """Number of samples, copies counted, that ``C = 1 / (lambda n)`` means."""
@@ -94,9 +100,13 @@ class TrainingSet:
         wrong with the parameters has been found.
         """
         if self.feature_map is None:
-            return Gram(self.kernel, self.X)
+            return self.gram_of(self.kernel)
         there = slice(None) if self.sample_weight is None else self.sample_weight > 0.0
         return Gram(Linear(), transform(self.feature_map.fit(self.X[there]), self.X))
+
+    def gram_of(self, kernel: Kernel) -> Gram:
+        """The matrix of any kernel of the samples."""
+        return DeviceGram.where(kernel, self.X, self.device)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -109,8 +119,9 @@ def fit(estimator: AtTopClassifier, X, y, sample_weight=None) -> None:
     began = time.perf_counter()
     data = prepare(estimator, X, y, sample_weight)
     problem = problem_of(estimator, data)
-    solution = solve(estimator, problem, data.gram, began=began)
-    finish(estimator, data, problem, solution)
+    with nullcontext() if data.device is None else data.device.guarded():
+        solution = solve(estimator, problem, data.gram, began=began)
+        finish(estimator, data, problem, solution)
 
 
 def prepare(estimator: AtTopClassifier, X, y, sample_weight=None) -> TrainingSet:
@@ -122,6 +133,8 @@ def prepare(estimator: AtTopClassifier, X, y, sample_weight=None) -> TrainingSet
         That names what is wrong, before any work is done.
     """
     checks.check_parameters(estimator)
+    device = find_device(estimator.device)
+    X, y, sample_weight = as_numpy(X), as_numpy(y), as_numpy(sample_weight)
     reader = replica(estimator)  # on which scikit-learn notes the number and names of features
     X, y = checks.check_samples(reader, X, y)
     checks.check_magnitude(X)
@@ -136,14 +149,17 @@ def prepare(estimator: AtTopClassifier, X, y, sample_weight=None) -> TrainingSet
     kernel = kernel_of(estimator, X, weights)
     n_samples = X.shape[0] if weights is None else int(np.count_nonzero(weights))
     feature_map = _feature_map(estimator, kernel, n_samples)
-    return TrainingSet(X, y == seen["pos_label_"], seen, kernel, feature_map, weights)
+    positive = y == seen["pos_label_"]
+    return TrainingSet(X, positive, seen, kernel, feature_map, weights, device)
 
 
 def kernel_of(
     estimator: AtTopClassifier, X, sample_weight: NDArray[np.float64] | None = None
 ) -> Kernel:
     """The kernel of `estimator` on samples `X`, its parameters as numbers."""
-    gamma = checks.gamma_value(estimator.gamma, X, sample_weight)
+    kind: Any = kernel_class(estimator.kernel)
+    has_gamma = any(field.name == "gamma" for field in fields(kind))
+    gamma = checks.gamma_value(estimator.gamma, X, sample_weight) if has_gamma else 1.0
     return make_kernel(estimator.kernel, gamma, float(estimator.degree), float(estimator.coef0))
 
 

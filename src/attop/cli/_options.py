@@ -89,6 +89,13 @@ Tol = Annotated[
 MaxTime = Annotated[
     float | None, typer.Option(help="Most seconds of one fit.", rich_help_panel=_MODEL)
 ]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        help="Where kernels are computed: cpu, cuda or the like of cuda:1; cpu by default.",
+        rich_help_panel=_MODEL,
+    ),
+]
 Search = Annotated[
     bool,
     typer.Option(

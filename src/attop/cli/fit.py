@@ -44,6 +44,7 @@ def fit(
     components: options.Components = None,
     tol: options.Tol = None,
     max_time: options.MaxTime = None,
+    device: options.Device = None,
     search: options.Search = False,
     metric: options.Metric = None,
     guarantee: options.Guarantee = None,
@@ -79,6 +80,7 @@ def fit(
         "n_components": components,
         "tol": tol,
         "max_time": max_time,
+        "device": device,
         "verbose": 1 if verbose else None,
     }
     try:

@@ -95,7 +95,8 @@ def build(
     options = {"solver" if name == "name" else name: value for name, value in solver.items()}
     if method == SVM and options.get("solver", "auto") not in SHARING_SOLVERS:
         # The baseline is to be at its optimum, whichever solver is on trial.
-        options = {name: options[name] for name in ("tol", "cache_size") if name in options}
+        kept = ("tol", "cache_size", "device")
+        options = {name: options[name] for name in kept if name in options}
     if "options" in options:
         options["solver_options"] = options.pop("options")
     if not CLASSIFIERS[method].formulation.convex:  # they have one solver, of their own

@@ -50,7 +50,13 @@ DEFAULT_METRICS = (
     "roc_auc",
 )
 _KERNEL_KEYS = {"gamma": object, "degree": float, "coef0": float}
-_SOLVER_KEYS = {"tol": float, "max_iter": int, "max_time": float, "cache_size": float}
+_SOLVER_KEYS = {
+    "tol": float,
+    "max_iter": int,
+    "max_time": float,
+    "cache_size": float,
+    "device": str,
+}
 _PRESETS = resources.files("attop.experiments") / "presets"
 
 

@@ -42,7 +42,7 @@ class Largest(Family):
         return weighted_sum(beta, weights) / _one_sample(weights)
 
     def smooth_threshold(
-        self, problem, competitors, weights, width, given, near=None
+        self, problem, competitors, weights, width, given, near=None, positives=None
     ) -> SmoothThreshold:
         from attop.smooth import smooth_top_mean  # compiled: not at import
 

@@ -103,6 +103,13 @@ class Kernel(metaclass=_ByName):
     def values(self, X: Any, Y: Any) -> Any:
         """Kernel values of the rows of `X` against the rows of `Y`, both in float64."""
 
+    def on_device(self, xp: Any, X: Any, Y: Any) -> Any:
+        """The same for float64 arrays of the namespace `xp` of the array API, on their device.
+
+        None where there are only values of NumPy's arrays.
+        """
+        return None
+
     @property
     def definite(self) -> bool:
         """Whether it is known to be positive semi-definite; False where it may or may not be."""

@@ -285,9 +285,9 @@ class ColumnStore:
                 self.workers.over_rows(*add, least=512)
         return sums
 
-    def submatrix(self, rows) -> NDArray[np.float64]:
-        """Kernel matrix of `rows`, whose columns are in the store, in float64."""
-        matrix = np.empty((len(rows), len(rows)))
+    def submatrix(self, rows, dtype: Any = np.float64) -> NDArray[Any]:
+        """Kernel matrix of `rows`, whose columns are in the store."""
+        matrix = np.empty((len(rows), len(rows)), dtype=dtype)
         slots = self.slot_of_row[rows]
         self.workers.over_rows(
             compiled.gather, len(slots), self.buffer, slots, rows, matrix, least=64

@@ -85,6 +85,10 @@ class Linear(_OfScikitLearn):
         """Kernel values of the rows of `X` against the rows of `Y`."""
         return pairwise.linear_kernel(X, Y)
 
+    def on_device(self, xp: Any, X: Any, Y: Any) -> Any:
+        """The same for arrays of a device."""
+        return X @ Y.T
+
     def extended(self, X: Any, Y: Any) -> tuple[Long, NDArray[np.float64]]:
         """The same in extended precision, with their sizes."""
         return inner_products(X, Y)
@@ -186,6 +190,13 @@ class Laplacian(_OfScikitLearn):
         """Kernel values of the rows of `X` against the rows of `Y`."""
         return pairwise.laplacian_kernel(X, Y, gamma=self.gamma)
 
+    def on_device(self, xp: Any, X: Any, Y: Any) -> Any:
+        """The same for arrays of a device, feature by feature."""
+        total = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=X.device)
+        for j in range(X.shape[1]):
+            total += xp.abs(X[:, j][:, None] - Y[:, j][None, :])
+        return xp.exp(-self.gamma * total)
+
     def diagonal(self, X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """One for every sample."""
         return np.ones(len(rows))
@@ -245,6 +256,10 @@ class Polynomial(_OfScikitLearn):
             X, Y, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
 
+    def on_device(self, xp: Any, X: Any, Y: Any) -> Any:
+        """The same for arrays of a device."""
+        return (self.gamma * (X @ Y.T) + self.coef0) ** self.degree
+
     def extended(self, X: Any, Y: Any) -> tuple[Long, NDArray[np.float64]]:
         """The same in extended precision, with their sizes."""
         inner, size = inner_products(X, Y, self.gamma, self.coef0)
@@ -286,6 +301,10 @@ class Sigmoid(_OfScikitLearn):
     def values(self, X: Any, Y: Any) -> Any:
         """Kernel values of the rows of `X` against the rows of `Y`."""
         return pairwise.sigmoid_kernel(X, Y, gamma=self.gamma, coef0=self.coef0)
+
+    def on_device(self, xp: Any, X: Any, Y: Any) -> Any:
+        """The same for arrays of a device."""
+        return xp.tanh(self.gamma * (X @ Y.T) + self.coef0)
 
     def extended(self, X: Any, Y: Any) -> tuple[Long, NDArray[np.float64]]:
         """The same in extended precision, with their sizes."""

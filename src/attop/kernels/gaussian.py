@@ -152,17 +152,17 @@ def gaussian_whole(X: Any, gamma: float) -> tuple[Entries, float]:
     threads = n_threads() if n > _ALONE else 1
     with_one_blas_thread(map_in_threads, fill, list(slices(n, _ROWS)), threads)
     largest = float(np.max(points.norms, initial=0.0))
-    return values, _accuracy(X.shape[1], gamma, largest)
+    return values, accuracy(X.shape[1], gamma, largest)
 
 
 def gaussian_accuracy(X: Any, rows: NDArray[np.intp], gamma: float) -> float:
     """How far float64 entries with the samples at `rows` may be off."""
     if len(rows) == 0:
         return 0.0
-    return _accuracy(X.shape[1], gamma, float(np.max(norms_from(middle_of(X, rows), X, rows) ** 2)))
+    return accuracy(X.shape[1], gamma, float(np.max(norms_from(middle_of(X, rows), X, rows) ** 2)))
 
 
-def _accuracy(n_features: int, gamma: float, largest: float) -> float:
+def accuracy(n_features: int, gamma: float, largest: float) -> float:
     """How far entries of samples may be off of which none has a larger squared norm."""
     rounding = gamma * distance_rounding(n_features, np.float64)
     return 2.0**-51 + min(ACCURACY, 2.0 * rounding * largest)

@@ -68,6 +68,15 @@ class FunctionKernel(Kernel):
         """What the function returns."""
         return self.function(X, Y)
 
+    def on_device(self, xp: Any, X: Any, Y: Any) -> Any:
+        """What it returns for arrays of a device; None where it takes no such arrays."""
+        try:
+            found = self.function(X, Y)
+        except (TypeError, ValueError, AttributeError, RuntimeError):
+            return None
+        fits = isinstance(found, type(X)) and tuple(found.shape) == (X.shape[0], Y.shape[0])
+        return found if fits else None
+
     def __call__(self, X: Any, Y: Any) -> NDArray[np.float64]:
         """The same in float64, by one call."""
         return self._checked(as_float64(X), as_float64(Y))

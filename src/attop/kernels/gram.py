@@ -47,6 +47,16 @@ class Gram:
         """The entries of the diagonal at `rows`."""
         return self.kernel.diagonal(self.X, rows)
 
+    def subset(self, rows: NDArray[np.intp]) -> Gram:
+        """The kernel matrix of some of the samples."""
+        return Gram(self.kernel, self.X[rows])
+
+    def whole(
+        self, order: NDArray[np.intp] | None = None
+    ) -> tuple[NDArray[np.float64], EntryRounding]:
+        """All entries, of the samples in this order if there is one, and their rounding."""
+        return self.kernel.whole(self.X if order is None else self.X[order])
+
     def sums(self, rows, support, coefficients) -> NDArray[np.float64] | None:
         """``sum_v coefficients_v k(row, row_v)`` where all entries are known; here they are not."""
         return None

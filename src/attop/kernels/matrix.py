@@ -39,7 +39,7 @@ class KnownGram(Gram):
     def of(cls, gram: Gram, order: NDArray[np.intp] | None = None) -> Self:
         """The kernel matrix of the samples of `gram`, in this order if there is one."""
         X = gram.X if order is None else gram.X[order]
-        return cls(gram.kernel, X, *gram.kernel.whole(X))
+        return cls(gram.kernel, X, *gram.whole(order))
 
     def block(self, rows, columns) -> NDArray[np.float64]:
         """The entries at `rows` x `columns`."""

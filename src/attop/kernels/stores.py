@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from attop.kernels.columns import ColumnStore, Workers
+from attop.kernels.device.gram import DeviceGram
+from attop.kernels.device.store import DeviceStore, open_on_device
 from attop.kernels.gram import Gram
 from attop.kernels.linear import LinearStore
 from attop.kernels.sources import GramSource, column_source
 
-Store = ColumnStore | LinearStore
+Store = ColumnStore | DeviceStore | LinearStore
 
 #: Up to so many samples the columns are kept in double precision.
 DOUBLE_UP_TO = 2048
@@ -19,16 +21,20 @@ DOUBLE_BELOW = 1e-5
 DOUBLE = float(np.finfo(np.float64).eps)
 
 
-def open_columns(gram: Gram, tol: float = 1e-4, n_bytes: int = 2 * 10**9) -> Store:
+def open_columns(
+    gram: Gram, tol: float = 1e-4, n_bytes: int = 2 * 10**9, verbose: int = 0
+) -> Store:
     """A store for the columns of `gram`, precise enough for fits to the tolerance `tol`.
 
     They are made by the fastest source that the kernel has, and may be those of the kernel less a
     constant.  To be closed by its `close` method, or used as a context manager.
     """
+    double = gram.n_samples <= DOUBLE_UP_TO or tol < DOUBLE_BELOW
+    if isinstance(gram, DeviceGram):
+        return open_on_device(gram, np.float64 if double else np.float32, verbose)
     workers = Workers()
     if gram.kernel.explicit:
         return LinearStore(gram.X, workers)
-    double = gram.n_samples <= DOUBLE_UP_TO or tol < DOUBLE_BELOW
     source = column_source(gram, np.float64 if double else np.float32, workers)
     return ColumnStore(source, n_bytes, workers)
 

@@ -120,7 +120,7 @@ class Stores:
             self._stack.close()
             users = [c.estimator for c in self.task.candidates if c.kernel == kernel]
             tol, megabytes = min(u.tol for u in users), max(u.cache_size for u in users)
-            shared = SharedFits(Gram(kernel, self.task.data.X), tol, megabytes)
+            shared = SharedFits(self.task.data.gram_of(kernel), tol, megabytes)
             self._shared = self._stack.enter_context(shared)
             self._kernel = kernel
         return self._shared

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attop.kernels.device.gram import DeviceGram
 from attop.kernels.functions import BLOCK, Gram, Kernel
 
 #: A new support is remembered instead of the old where less than this share of it is known.
@@ -120,6 +121,11 @@ class RememberingGram(Gram):
 
     entries: _Entries
     n_bytes: int
+
+    @classmethod
+    def with_memory(cls, gram: Gram, n_bytes: int) -> Gram:
+        """The same matrix with a memory, unless its scores are computed on a device."""
+        return gram if isinstance(gram, DeviceGram) else cls.of(gram.kernel, gram.X, n_bytes)
 
     @classmethod
     def of(cls, kernel: Kernel, X: Any, n_bytes: int) -> Gram:

@@ -79,13 +79,13 @@ def start_from(known: Solved, problem: Problem) -> Point:
     """
     solution = known.solution
     if not np.isfinite(problem.C) or len(problem.rows) <= FEW_CHANGES:
-        return _best_multiple(problem, solution)
+        return _multiple(problem, known)
     alpha, shares = _predicted(problem, known)
     alpha_free, beta_free = _free(known)
     changes = _n_changes(solution.alpha, alpha, alpha_free)
     changes += _n_changes(solution.beta, shares, beta_free)
     if changes <= FEW_CHANGES:
-        return _best_multiple(problem, solution)
+        return _multiple(problem, known)
     alpha = np.where(alpha_free, np.minimum(solution.alpha, problem.alpha_max), alpha)
     shares = np.where(beta_free, solution.beta / np.max(solution.beta), shares)
     return alpha, shares * (np.sum(alpha) / np.sum(shares))
@@ -150,6 +150,18 @@ def _best_multiple(problem: Problem, solution: Solution) -> Point:
     linear = objectives.dual_value(problem, w_norm2, alpha, beta) + 0.5 * quadratic
     multiple = linear / quadratic if linear > 0.0 and quadratic > 0.0 else 1.0
     return np.minimum(multiple * alpha, problem.alpha_max), multiple * beta
+
+
+def _multiple(problem: Problem, known: Solved) -> Point:
+    """The same with enough betas: fewer than K would leave shares to all the other competitors."""
+    alpha, beta = _best_multiple(problem, known.solution)
+    terms, weights = problem.betas, problem.competitor_weights
+    if terms.cap is Cap.TIED and np.sum(weights[beta > 0.0]) < terms.K:
+        scores = _scores(known.solution)
+        t = objectives.threshold(problem, scores)
+        beta = problem.family.slopes(problem, scores[problem.competitors], weights, t)
+        beta *= weighted_sum(alpha, problem.positive_weights) / weighted_sum(beta, weights)
+    return alpha, beta
 
 
 def _n_changes(old: NDArray[np.float64], new: NDArray[np.float64], free: NDArray[np.bool_]) -> int:

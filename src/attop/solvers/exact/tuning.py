@@ -35,6 +35,11 @@ class Tuning:
     before_face, face_from, face_up_to : int
         After so many pair moves all free variables are moved at once, if the block has at least so
         many variables, and so many of them at most are free.
+    guesses_from, guesses_up_to, on_device_up_to : int
+        So many free variables are solved for all at once, by guesses of what is free; more on a
+        device.
+    failing : float
+        After guesses that did not come to an end, pair moves bring the gap down to this share.
     turns : int
         Pair moves and the interior-point method take turns at most so often.
     one_thread_below : int
@@ -87,6 +92,10 @@ class Tuning:
     before_face: int = 200  # 100 to 1,000 samples, all methods: 1.01 to 1.22; 0.97 to 1.09
     face_from: int = 96
     face_up_to: int = 2048  # halved: PatMat, quadratic hinge, 1,000 samples: up to 3.6
+    guesses_from: int = 512
+    guesses_up_to: int = 10000  # not measured: a matter of memory
+    on_device_up_to: int = 32768
+    failing: float = 0.1
     turns: int = 4  # 1: same; 1000: same
     one_thread_below: int = 4000  # not for one thread to tell
     large: int = 16384  # not measured: more than the cases have

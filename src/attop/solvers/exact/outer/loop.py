@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from attop import objectives
 from attop.solvers.exact.outer.state import State, Store
-from attop.solvers.exact.outer.working_set import choose, choose_large, large_block
+from attop.solvers.exact.outer.working_set import choose, choose_large, free_block, large_block
 from attop.solvers.exact.scaling import parts
 from attop.solvers.exact.scaling import start as starts
 from attop.solvers.exact.scaling.forecast import Forecast
@@ -54,7 +54,7 @@ class Loop:
         self.counts: dict[str, float] = defaultdict(float)
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
-        self.gap_before_block = self.gap_before_round = np.inf
+        self.gap_before_block = self.gap_before_round = self.guesses_below = np.inf
         self.cost = 1
         #: Threshold of the last part that was solved: where that of the whole is likely to end.
         self.expected: float | None = None
@@ -124,6 +124,7 @@ class Loop:
     def run(self, tol: float) -> Status:
         """Rounds until the relative gap is at most `tol`."""
         idle = near = 0
+        self.gap_before_free = np.inf
         best_dual = -np.inf
         progress = Progress()
         hard_margin = not np.isfinite(self.state.problem.C)
@@ -199,6 +200,8 @@ class Loop:
             self._solve_active(active[0], small, further)
             return
         self.keeper.settle()
+        if not idle and self._free_block(tol, gap):
+            return
         # Large blocks leave the last bit, which may be most of the gap, to pair moves.
         creeps = gap > self.tuning.hardly * self.gap_before_block
         size = 0 if idle or creeps else large_block(state)
@@ -210,6 +213,26 @@ class Loop:
         else:
             self._round(idle, gap > self.tuning.creeping * self.gap_before_round)
             self.gap_before_round = gap
+
+    def _free_block(self, tol: float, gap: float) -> bool:
+        """A round on all free variables at once, if these are many.
+
+        Guesses that hardly help are followed by pair moves, those that fail by some more of them.
+        """
+        began = time.perf_counter()
+        chosen = free_block(self.state) if gap <= self.guesses_below else None
+        if chosen is None:
+            self.guesses_below *= 2.0
+            return False
+        solved = self.state.solve_free_block(chosen, 0.1 * tol, self.limits)
+        self.counts["seconds_rounds"] += time.perf_counter() - began
+        self.guesses_below = gap * (self.tuning.creeping if solved else self.tuning.failing)
+        if solved and gap >= 1.0:  # a hard margin without a feasible point: the gap says nothing
+            self.guesses_below = np.inf
+        if solved:
+            self.cost, self.previous = 1, chosen
+            self.limits.rounds += 1
+        return solved
 
     def _active_part(
         self, scores: NDArray[np.float64], alpha: NDArray[np.float64], beta: NDArray[np.float64]

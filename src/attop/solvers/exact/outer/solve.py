@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from attop import objectives
 from attop._threads import with_one_blas_thread
+from attop.kernels.device.store import DeviceStore
 from attop.kernels.functions import Gram
 from attop.kernels.matrix import MatrixStore
 from attop.kernels.stores import DOUBLE, open_columns
@@ -119,14 +120,14 @@ def _solve_all(
         solution = _solve(problem, gram, columns, start=start, all_scores=True, **options)
         precise = columns.precision <= DOUBLE
     else:
-        with open_columns(gram, tol, cache_bytes) as store:
+        with open_columns(gram, tol, cache_bytes, options["verbose"]) as store:
             solution = _solve(problem, gram, store, start=start, **options)
             precise = store.precision <= DOUBLE
     hopeful = solution.status in (Status.PRECISION, Status.STALLED)
     if precise or not hopeful or limits.reached() is not None:
         return solution
     # From here on single precision does not see the way.
-    with open_columns(gram, 0.0, cache_bytes) as store:
+    with open_columns(gram, 0.0, cache_bytes, options["verbose"]) as store:
         point = solution.alpha, solution.beta
         better = _solve(problem, gram, store, start=point, **options)
     for name, value in solution.stats.items():
@@ -171,7 +172,9 @@ def _solve(
     """
     computed_before = store.n_computed
     state = State(problem, store, tuning)
-    forecast = None if limits.max_time is None else Forecast(problem, gram)
+    # On a device what is left takes no time.
+    timed = limits.max_time is not None and not isinstance(store, DeviceStore)
+    forecast = Forecast(problem, gram) if timed else None
     bounded = not all_scores and BoundedScores.applies_to(state)
     keeper = BoundedScores(state) if bounded else FullScores(state)
     solver = Loop(state, limits, verbose, keeper=keeper, forecast=forecast)
@@ -204,7 +207,9 @@ def _certified(solver: Loop, gram: Gram, tol: float, status: Status) -> tuple[Ce
         began = time.perf_counter()
         solver.active = None  # its columns make room for the scores
         solver.keeper.balance()
-        certificate = _certificate(solver, gram, tol)
+        # Where rounds can go on, it is enough to know that they have to.
+        go_on = attempt < 3 and status in (Status.CONVERGED, Status.STALLED)
+        certificate = _certificate(solver, gram, tol, give_up=go_on)
         solver.counts["seconds_certificate"] += time.perf_counter() - began
         wrong = status in (Status.UNBOUNDED, Status.NOT_PSD)
         if certificate.certifies(tol) and not wrong:
@@ -234,8 +239,10 @@ def _short_of_margin(problem: Problem, certificate: Certificate) -> float:
     return 4.0 * max(largest, DOUBLE) if largest <= _ROUNDED else 0.0
 
 
-def _certificate(solver: Loop, gram: Gram, tol: float) -> Certificate:
+def _certificate(solver: Loop, gram: Gram, tol: float, give_up: bool) -> Certificate:
     state = solver.state
     # With a linear kernel exact scores cost no more than a hint saves.
     hint = None if state.store.errors is None else solver.keeper.bounds
-    return objectives.certify(state.problem, gram, state.alpha, state.beta, tol=tol, hint=hint)
+    return objectives.certify(
+        state.problem, gram, state.alpha, state.beta, tol=tol, hint=hint, give_up=give_up
+    )

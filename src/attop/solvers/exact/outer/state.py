@@ -13,19 +13,24 @@ from attop._weights import weighted, weighted_sum
 from attop.families.base import Cap
 from attop.kernels.blocks import slices
 from attop.kernels.columns import ColumnStore
+from attop.kernels.device.store import DeviceStore
 from attop.kernels.errors import Tally
 from attop.kernels.linear import LinearStore
 from attop.kernels.matrix import MatrixStore
 from attop.problem import Problem
 from attop.solvers.exact.scaling.parts import Part
+from attop.solvers.exact.subproblem.active_set import solve_active_set
 from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms, make_block
+from attop.solvers.exact.subproblem.dense import Dense, Matrix
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
 from attop.solvers.exact.tuning import DEFAULT, Tuning
 from attop.solvers.limits import UNLIMITED, Limits
 
-Store = ColumnStore | LinearStore
+Store = ColumnStore | DeviceStore | LinearStore
 
+#: Sums are made anew where that makes the bounds of their rounding so many times smaller.
+FEWER = 1.2
 #: Scores that are updated at once.
 _PIECE = 2**16
 #: What columns without errors add to a tally.
@@ -218,6 +223,18 @@ class State:
         positive = np.dot(alphas, scores[problem.positives])
         return float(positive - np.dot(betas, scores[problem.competitors]))
 
+    def sum_anew(self) -> None:
+        """The scores as one sum of columns, if all are at hand: many small changes round more."""
+        errors, coefficients = self.store.errors, self.coefficients()
+        support = np.flatnonzero(coefficients)
+        if errors is None or not self.store.cached(support).all():
+            return
+        tally = errors.of_columns(support, coefficients[support])
+        if self.tally.total > FEWER * tally.total:
+            self.scores[:] = 0.0
+            self.store.add_product(support, coefficients[support], self.scores)
+            self.tally = tally
+
     def rescale(self) -> None:
         """Go to the best multiple of the point within the bounds."""
         w_norm2 = self._w_norm2()
@@ -332,6 +349,40 @@ class State:
         finally:
             np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store
         return block, group, (effort[0], effort[1], effort[2])
+
+    def solve_free_block(self, chosen: NDArray[np.intp], tolerance: float, limits: Limits) -> bool:
+        """The same where many are free, by guesses of what is; False if that gains nothing."""
+        matrix = self._dense(self.rows[chosen], self._penalty(chosen))
+        block = self._block(chosen, np.empty((0, 0)))
+        terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
+        found = solve_active_set(
+            block,
+            matrix,
+            self._group(chosen),
+            terms,
+            self.betas,
+            self._norm2_outside(chosen),
+            self.store.shift,
+            tolerance,
+            limits,
+        )
+        if found is None:
+            return False
+        value, cap = found
+        member = np.zeros(len(value), dtype=bool)
+        if self.capped:
+            member[terms.n_alphas :] = value[terms.n_alphas :] >= cap
+        self._move(chosen, value, member, cap)
+        return True
+
+    def _dense(self, rows: NDArray[np.intp], penalty: NDArray[np.float64]) -> Matrix:
+        """The kernel matrix of `rows` where the store has it, with penalties on its diagonal."""
+        if isinstance(self.store, DeviceStore):
+            return self.store.dense(rows, penalty)
+        assert isinstance(self.store, ColumnStore)
+        self.store.fetch(rows)
+        kernel = self.store.submatrix(rows, self.store.buffer.dtype)
+        return Dense(kernel, penalty, self.store.workers)
 
     def solve_large_block(
         self, chosen: NDArray[np.intp], gap: float, limits: Limits = UNLIMITED

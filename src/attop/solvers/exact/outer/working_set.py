@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop._weights import weighted
+from attop.kernels.columns import ColumnStore
+from attop.kernels.device.store import DeviceStore
 from attop.solvers.exact.outer.state import State
+
+#: Bytes that an entry of a block takes which is factorised: in the block, and in the factor.
+_BYTES = 10
 
 
 class Kind(NamedTuple):
@@ -95,6 +100,34 @@ def large_block(state: State) -> int:
         return 0
     n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in _kinds(state))
     return min(max(min(tuning.large, tuning.per_feature * rank), 2 * n_free), most, len(state.rows))
+
+
+def free_block(state: State) -> NDArray[np.intp] | None:
+    """All free variables and those that violate optimality or nearly do, if many are free.
+
+    Columns that must be computed are those of the worst violators only: while thousands of free
+    variables are off their level, many others seem to violate that do not in the end.
+    """
+    if not isinstance(state.store, ColumnStore | DeviceStore):
+        return None
+    kinds, tuning = _kinds(state), state.tuning
+    n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in kinds)
+    if isinstance(state.store, DeviceStore):
+        largest = tuning.on_device_up_to
+    else:
+        largest = min(tuning.guesses_up_to, int((state.store.n_bytes / _BYTES) ** 0.5))
+    most = min(state.store.capacity, largest)
+    if not tuning.guesses_from <= n_free <= most:
+        return None
+    upwards = [kind.violators(True, most)[0] for kind in kinds]
+    downwards = [kind.violators(False, most)[0] for kind in kinds]
+    n_violators = sum(len(some) for some in (*upwards, *downwards))
+    chosen = _nearest(kinds, min(most, n_free + n_violators + tuning.violators))
+    missing = ~state.store.cached(state.rows[chosen])
+    missing[:n_free] = False  # the free ones come first, and all of them
+    some = np.cumsum(missing) <= max(tuning.violators, n_free // 2)
+    chosen = np.concatenate([chosen[some | ~missing], _blockers(state, tuning.violators)])
+    return np.unique(chosen)
 
 
 def choose_large(state: State, size: int) -> NDArray[np.intp]:

@@ -162,6 +162,8 @@ class BoundedScores:
     def bounds(self, exact: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Scores of all samples with proved bounds on their errors, for the certificate."""
         state, errors = self.state, self.errors
+        if self.knows_all:
+            state.sum_anew()
         error = errors.bounds(state.tally)
         rest_on = np.flatnonzero(self.doubt > 0.0)
         if len(rest_on) == 0:

@@ -83,7 +83,7 @@ class Merged:
             n_positives=len(positives),
             weights=weights,
         )
-        return cls(merged, Gram(kernel, X[first]), first, place, alphas, betas, problem.weights)
+        return cls(merged, gram.subset(first), first, place, alphas, betas, problem.weights)
 
     def start(self, point: Point) -> Point:
         """A start of the whole problem as one of the merged: means of the copies."""

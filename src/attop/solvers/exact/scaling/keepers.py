@@ -94,6 +94,7 @@ class FullScores:
         """See `ScoreKeeper`."""
         errors = self.state.store.errors
         assert errors is not None
+        self.state.sum_anew()
         return self.state.scores, errors.bounds(self.state.tally)
 
 

@@ -170,7 +170,8 @@ def _outside(block: Block, kernels: Kernels, group: Group) -> tuple[Group, Array
     score = group.score + float(np.dot(inside, block.rate))
     count = group.members - int(np.count_nonzero(inside))
     size = group.size - float(np.sum(inside)) if count else 0.0
-    return Group(group.cap, count, size, max(square, 0.0), score, group.floor), column
+    # Not positive where the stored kernel lacks a constant.
+    return Group(group.cap, count, size, square, score, group.floor), column
 
 
 def _quadratic(block, kernels, outside, terms, betas, norm2_outside, cap) -> Quadratic:
