@@ -67,6 +67,10 @@ def check(estimator: Any) -> None:
         )
     if not np.isfinite(estimator.C):
         raise ValueError(f"The 'C' parameter of {name} must be finite. Got {estimator.C} instead.")
+    if estimator.device is not None:
+        raise ValueError(
+            f"The 'device' parameter of {name} must be None. Got {estimator.device!r} instead."
+        )
     most = estimator.most_rows
     if most is not None and not (isinstance(most, int) and most >= 2):
         raise ValueError(

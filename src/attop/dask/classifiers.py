@@ -36,6 +36,8 @@ class DaskClassifier(AtTopClassifier):
         Without effect.
     warm_start : bool, default=False
         Without effect.
+    device : None, default=None
+        The workers compute on their processors.
     client : distributed.Client, default=None
         The client of the cluster; the one there is by default.
     most_rows : int, default=None
