@@ -185,6 +185,7 @@ def check_samples(estimator: Any, X: Any, y: Any = "no_validation", reset: bool 
     With `reset`, the number and the names of the features are written onto `estimator`;
     otherwise they are compared with those there.
     """
+    _refuse_dask(estimator, X, reset)
     return validate_data(
         estimator,
         X,
@@ -194,6 +195,20 @@ def check_samples(estimator: Any, X: Any, y: Any = "no_validation", reset: bool 
         dtype=[np.float64, np.float32],
         order="C",
     )
+
+
+def _refuse_dask(estimator: Any, X: Any, fitting: bool) -> None:
+    """Raise a TypeError for what would be gathered in memory without a word."""
+    kind = type(X)
+    if not kind.__module__.startswith(("dask.", "dask_expr.")):
+        return
+    name = type(estimator).__name__
+    what = f"Got a {kind.__name__} of Dask, which {name} would gather in the memory."
+    if not fitting:
+        raise TypeError(f"{what} Apply the model to its blocks, or ask X.compute() for it.")
+    convex = getattr(getattr(estimator, "formulation", None), "convex", False)
+    other = f"attop.dask.Dask{name}, or ask X.compute() for it" if convex else "X.compute()"
+    raise TypeError(f"{what} Use {other}.")
 
 
 def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:

@@ -157,3 +157,11 @@ Pickle = Annotated[
         rich_help_panel=_OUTPUT,
     ),
 ]
+Dask = Annotated[
+    bool,
+    typer.Option(
+        "--dask",
+        help="Fit a Parquet file that is larger than the memory, block by block: linear models "
+        "and approximations.",
+    ),
+]

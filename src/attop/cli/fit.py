@@ -11,6 +11,7 @@ from rich.console import Console
 
 from attop.cli import _options as options
 from attop.cli._files import ForceOption, check_output
+from attop.cli._lazy import check_lazy, fit_lazily
 from attop.cli._messages import in_options, told
 from attop.cli._models import SavedModel, check_format, save_model
 from attop.cli._training import Guarantee, Recipe, Trained, certificate, make_classifier
@@ -56,6 +57,7 @@ def fit(
     seed: options.Seed = 0,
     force: ForceOption = False,
     verbose: options.Verbose = False,
+    dask: options.Dask = False,
 ) -> None:
     """Fit a classifier to a file and save it; report how it does on samples held out.
 
@@ -72,7 +74,7 @@ def fit(
     roles = Roles(target, positive, id, weight, ignore or (), categorical or (), missing or ())
     parameters = {"tau": tau, "K": K, "theta": theta, "C": C, "surrogate": surrogate}
     shared = {
-        "kernel": kernel,
+        "kernel": "linear" if dask and approximation is None and kernel is None else kernel,
         "gamma": _gamma(gamma),
         "approximation": approximation,
         "n_components": components,
@@ -90,8 +92,13 @@ def fit(
             _check_search(classifier)
         elif metric is not None:
             raise ValueError("--metric chooses the best of a search: add --search.")
+        if dask:
+            check_lazy(data, classifier, search=search, guarantee=guarantee)
     except ValueError as error:
         raise typer.BadParameter(in_options(error)) from None
+    if dask:
+        make_lazy_model(data, roles, recipe, save=save, pickled=pickle, page=page)
+        return
     make_model(data, roles, recipe, held_out, save=save, pickled=pickle, page=page, refit=refit)
 
 
@@ -134,6 +141,28 @@ def make_model(
 
         text = fit_page(data.name, _describe(data, samples), samples, trained, assessment)
         page.write_text(text, encoding="utf-8")
+        _say(console, f"Page: {page}")
+
+
+def make_lazy_model(
+    data: Path, roles: Any, recipe: Recipe, *, save: Path, pickled: bool, page: Path | None
+) -> None:
+    """The same block by block, on rows but for some that are held out."""
+    from attop.cli._assessment import assess
+
+    console = Console()
+    with told(console), _working(console, recipe):
+        trained, n_samples, drawn, unseen = fit_lazily(data, roles, recipe.classifier, recipe.seed)
+        assessment = assess(trained.model, unseen)
+    about = f"{data.name}: {n_samples} samples; columns and scales by {len(drawn.y)} of them."
+    _say(console, about)
+    _report(console, recipe, trained, unseen, assessment, n_samples - len(unseen.y))
+    save_model(SavedModel(trained.model, _metadata(data, drawn)), save, pickled=pickled)
+    _say(console, f"Model of the report: {save}")
+    if page is not None:
+        from attop.cli._page import fit_page
+
+        page.write_text(fit_page(data.name, about, unseen, trained, assessment), encoding="utf-8")
         _say(console, f"Page: {page}")
 
 
@@ -256,7 +285,12 @@ def _working(console: Console, recipe: Recipe) -> Any:
 
 
 def _report(
-    console: Console, recipe: Recipe, trained: Trained, training: Samples, assessment: Assessment
+    console: Console,
+    recipe: Recipe,
+    trained: Trained,
+    training: Samples,
+    assessment: Assessment,
+    n_training: int | None = None,
 ) -> None:
     """Say what was found on the samples held out."""
     from attop.cli._assessment import TELLS_NOTHING
@@ -268,6 +302,8 @@ def _report(
         console.print(_table(list(rows[0]), [list(row.values()) for row in rows]))
     classifier = trained.classifier
     shown = f"{len(training.y)} samples ({training.n_positives} positive)"
+    if n_training is not None:
+        shown = f"{n_training} samples"
     _say(console, f"{type(classifier).__name__} on {shown}{certificate(classifier)}")
     if recipe.guarantee is not None:
         _say(console, guarantee_line(trained.model))

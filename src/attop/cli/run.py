@@ -25,6 +25,14 @@ def run(
     jobs: Annotated[
         int, typer.Option(help="Splits worked on at the same time; -1 for all processors.")
     ] = 1,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Scheduler of a Dask cluster that does the work, such as tcp://10.0.0.1:8786; "
+            "its workers must see the folder of the results under the same path.",
+        ),
+    ] = None,
 ) -> None:
     """Run an experiment; what is done already is skipped, so that it can be interrupted.
 
@@ -33,7 +41,6 @@ def run(
     """
     from attop.experiments.runner import run_experiment
     from attop.experiments.specification import load_experiment
-    from attop.experiments.store import Store
 
     try:
         specification = load_experiment(experiment)
@@ -41,7 +48,9 @@ def run(
         raise typer.BadParameter(str(error), param_hint="EXPERIMENT") from None
     console = Console()
     with _progress(console, specification.name, _count(specification)) as watch:
-        outcome = run_experiment(specification, Store(store), n_jobs=jobs, watch=watch)
+        outcome = run_experiment(
+            specification, _folder(store, dask), n_jobs=jobs, watch=watch, dask=dask
+        )
     console.print(
         f"{outcome.n_fits} fits in {store}, {outcome.n_skipped} of them done before. "
         f"See them with: attop report --store {store}",
@@ -55,6 +64,13 @@ def run(
     if outcome.failures:
         console.print(f"{len(outcome.failures)} fits failed; the report tells why.", soft_wrap=True)
         raise typer.Exit(code=1)
+
+
+def _folder(store: Path, dask: str | None) -> Any:
+    """The store, under a path that workers elsewhere understand."""
+    from attop.experiments.store import Store
+
+    return Store(store if dask is None else store.resolve())
 
 
 def _count(specification: Any) -> int:

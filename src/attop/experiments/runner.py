@@ -49,6 +49,7 @@ def run_experiment(
     *,
     n_jobs: int = 1,
     watch: Watcher | None = None,
+    dask: str | None = None,
 ) -> Outcome:
     """Do what the store does not have of an experiment.
 
@@ -64,16 +65,15 @@ def run_experiment(
         cluster, which must see the folder of the store and of the data under the same path.
     watch : callable, default=None
         Called now and then with the number of results that are there.
+    dask : str, default=None
+        Address of the scheduler of a Dask cluster whose workers do the groups, rather than `n_jobs`
+        processes here.  A worker that dies costs the fit that it was at.
 
     Returns
     -------
     Outcome
         What was done.
     """
-    import joblib
-
-    from attop.experiments.fitting import run_group
-
     groups = expand(experiment)
     store.write_plan(experiment.name, plan_of(experiment, groups))
     foreign = store.clean()
@@ -84,11 +84,24 @@ def run_experiment(
     n_fits = sum(len(group.fits) for group in groups)
     todo = [group for group in groups if any(fit.key in missing for fit in group.fits)]
     with _watching(store, todo, n_fits - len(missing), missing, watch):
-        failures = joblib.Parallel(n_jobs=n_jobs)(
-            joblib.delayed(run_group)(group, store) for group in todo
-        )
-    failed = [key for some in failures for key in some]
+        failed = _run(todo, store, n_jobs, dask)
     return Outcome(n_fits, n_fits - len(missing), failed, damaged, foreign)
+
+
+def _run(groups: list[Group], store: Store, n_jobs: int, dask: str | None) -> list[str]:
+    """Do the groups, here or on a cluster; returns the keys of failures."""
+    if dask is not None:
+        from attop.dask._experiments import run_groups
+
+        return run_groups(dask, groups, store)
+    import joblib
+
+    from attop.experiments.fitting import run_group
+
+    failures = joblib.Parallel(n_jobs=n_jobs)(
+        joblib.delayed(run_group)(group, store) for group in groups
+    )
+    return [key for some in failures for key in some]
 
 
 def plan_of(experiment: Experiment, groups: list[Group]) -> dict[str, Any]:

@@ -1,0 +1,155 @@
+"""Samples in chunks: the optimum of a local fit, whatever the chunks are."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import attop
+from attop.chunked.curved import is_smooth
+from attop.chunked.levels import Terms, find_levels
+from attop.chunked.passes import Scored, look, merge_looks
+from attop.chunked.protocol import Chunk, ListChunks
+from attop.chunked.solve import Whole, solve
+from attop.formulations import FORMULATIONS
+from attop.solvers.protocol import Settings
+from attop.solvers.solution import Status
+from attop.surrogates import SURROGATES
+
+PARAMETERS = {
+    "TopPush": {},
+    "TopPushK": {"K": 7},
+    "TauFPL": {"tau": 0.02},
+    "TopMeanK": {"tau": 0.4},
+    "PatMat": {"tau": 0.4},
+    "PatMatNP": {"tau": 0.1, "theta": 0.5},
+    "SVM": {},
+}
+pytestmark = pytest.mark.filterwarnings("ignore:The optimum of this:UserWarning")
+CASES = [(name, surrogate) for name in PARAMETERS for surrogate in SURROGATES]
+
+
+def made(n=3000, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.2
+    X = rng.normal(size=(n, d)) + 3.0
+    X[y] += 1.2
+    return X, y, rng.integers(1, 4, n).astype(float)
+
+
+def terms_of(name, surrogate, C, y, weights=None):
+    formulation, surrogate = FORMULATIONS[name], SURROGATES[surrogate]
+    everyone = formulation.competitors == "all"
+    copies = np.ones(len(y)) if weights is None else weights
+    total = np.array([np.sum(copies if everyone else copies[~y])])
+    parameters = {"theta": 1.0, **PARAMETERS[name]}
+    parameters = {key: parameters[key] for key in formulation.parameters}
+    family = formulation.family(np.zeros(1, np.intp), total, surrogate, **parameters)
+    return Terms(C, surrogate, family, everyone)
+
+
+def chunked_fit(name, surrogate, X, y, weights=None, ends=(), C=0.05, most=400, tol=1e-4):
+    """The fit of chunks that end at these rows."""
+    cuts = [0, *ends, len(y)]
+    chunks = ListChunks(
+        [
+            Chunk(X[a:b], y[a:b], None if weights is None else weights[a:b], number)
+            for number, (a, b) in enumerate(pairwise(cuts))
+        ]
+    )
+    rows = np.count_nonzero(y), np.count_nonzero(~y)
+    shares = tuple(min(1.0, 0.5 * most / n) for n in rows)
+    seen = chunks.reduce(look, merge_looks, shares, 0)
+    copies = np.ones(len(y)) if weights is None else weights
+    totals = float(np.sum(copies[y])), float(np.sum(copies[~y]))
+    centre = None if sp.issparse(X) else np.mean(seen.negatives.X, axis=0)
+    longest = seen.longest + (0.0 if centre is None else np.linalg.norm(centre))
+    whole = Whole(chunks, terms_of(name, surrogate, C, y, weights), centre, longest, totals)
+    return solve(whole, seen, Settings(tol=tol), most, complete=shares == (1.0, 1.0))
+
+
+def assert_same_optimum(found, name, surrogate, X, y, weights=None, C=0.05):
+    model = getattr(attop, name)(
+        C=C, kernel="linear", surrogate=surrogate, tol=1e-6, **PARAMETERS[name]
+    ).fit(X, y, weights)
+    assert found.status is Status.CONVERGED
+    assert found.gap <= 1e-4
+    slack = 2e-6 * model.objective_
+    assert found.dual <= model.objective_ + slack
+    assert found.primal >= model.objective_ * (1.0 - model.dual_gap_) - slack
+
+
+@pytest.mark.parametrize(("name", "surrogate"), CASES)
+def test_a_fit_of_chunks_comes_to_the_local_optimum(name, surrogate):
+    X, y, _ = made()
+    found = chunked_fit(name, surrogate, X, y, ends=(700, 701, 2500))
+    assert_same_optimum(found, name, surrogate, X, y)
+
+
+@pytest.mark.parametrize(("name", "surrogate"), CASES)
+def test_weights_count_copies(name, surrogate):
+    X, y, weights = made(2000)
+    found = chunked_fit(name, surrogate, X, y, weights, ends=(900,))
+    assert_same_optimum(found, name, surrogate, X, y, weights)
+
+
+@pytest.mark.parametrize("name", ["TauFPL", "PatMat"])
+def test_any_chunks_will_do(name):
+    """Empty ones, one without positives, unequal ones."""
+    X, y, _ = made()
+    order = np.argsort(y, kind="stable")  # all negatives first
+    X, y = X[order], y[order]
+    found = chunked_fit(name, "hinge", X, y, ends=(0, 5, 5, 1200, 2900, 3000))
+    assert_same_optimum(found, name, "hinge", X, y)
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_sparse_chunks(surrogate):
+    X, y, _ = made()
+    X = sp.csr_matrix(np.where(X > 3.0, X, 0.0))
+    found = chunked_fit("TauFPL", surrogate, X, y, ends=(1000,))
+    assert_same_optimum(found, "TauFPL", surrogate, X, y)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_all_samples_alike_in_score_do_no_harm(name):
+    """Copies of a few samples, far more of each than are gathered."""
+    X, y, _ = made(12)
+    y[:4], y[4:] = True, False
+    X, y = np.repeat(X, 200, axis=0), np.repeat(y, 200)
+    found = chunked_fit(name, "hinge", X, y, ends=(1000,), most=100)
+    assert_same_optimum(found, name, "hinge", X, y)
+
+
+@pytest.mark.parametrize(("name", "surrogate"), CASES)
+@pytest.mark.parametrize("n", [40, 30_000])
+def test_levels_of_scores_in_chunks_are_those_of_all(name, surrogate, n):
+    rng = np.random.default_rng(1)
+    scores, y = np.round(rng.normal(size=n), 3 if n > 100 else 1), rng.random(n) < 0.3
+    copies = rng.integers(1, 3, n).astype(float)
+    terms = terms_of(name, surrogate, 1.0, y, copies)
+    parts = np.array_split(np.arange(n), 5)
+    levels = find_levels(ListChunks([Scored(scores[p], y[p], copies[p]) for p in parts]), terms)
+    competes = np.ones_like(y) if terms.all_compete else ~y
+    problem = terms.problem(copies[y], copies[competes])
+    arguments = problem, scores[competes], copies[competes]
+    t = terms.family.threshold(*arguments, scores[y])
+    loss = copies[y] @ terms.surrogate.value(t - scores[y]) + terms.family.value(*arguments, t)
+    assert levels.loss == pytest.approx(loss, rel=1e-10)
+    if not terms.family.free_threshold:  # whose least losses may be those of many thresholds
+        assert levels.threshold == pytest.approx(t, rel=1e-10, abs=1e-12)
+
+
+def test_which_thresholds_are_smooth():
+    y = np.arange(20) < 5
+    smooth = {case for case in CASES if is_smooth(terms_of(*case, 1.0, y))}
+    assert smooth == {(name, "quadratic_hinge") for name in ("PatMat", "PatMatNP", "SVM")}
+
+
+def test_limits_end_a_fit_with_the_bound_it_has():
+    X, y, _ = made()
+    cuts = {"ends": (1000,), "most": 40, "tol": 1e-9}
+    found = chunked_fit("PatMat", "hinge", X, y, **cuts)
+    assert found.status in (Status.CONVERGED, Status.STALLED)
+    assert found.primal >= found.dual

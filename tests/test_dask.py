@@ -1,0 +1,252 @@
+"""Classifiers on a cluster: workers in processes of their own, as a scheduler sees them."""
+
+import pickle
+import time
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import attop
+from attop.solvers.solution import Status
+
+with warnings.catch_warnings():  # of Dask's own
+    warnings.simplefilter("ignore")
+    dask = pytest.importorskip("dask")
+    distributed = pytest.importorskip("distributed")
+    import dask.array as da
+    import dask.dataframe as dd
+
+    import attop.dask as attop_dask
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:Port .* is already in use:UserWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        dask.config.set({"distributed.worker.memory.pause": False}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def samples():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(3000) < 0.2, "yes", "no")
+    X = rng.normal(size=(3000, 5))
+    X[y == "yes"] += 1.2
+    return X, y
+
+
+def lazy(X, y, rows=1000):
+    return da.from_array(X, chunks=(rows, 3)), da.from_array(y, chunks=700)
+
+
+def test_a_fit_on_a_cluster_is_that_of_a_local_classifier(client, samples):
+    X, y = samples
+    dask_X, dask_y = lazy(X, y)
+    model = attop_dask.DaskTauFPL(tau=0.1, C=0.05, most_rows=500).fit(dask_X, dask_y)
+    local = attop.TauFPL(tau=0.1, C=0.05, kernel="linear").fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert model.dual_gap_ <= 1e-4
+    assert model.objective_ == pytest.approx(local.objective_, rel=2e-4)
+    assert model.client_ is client
+
+    scores, predicted = model.decision_function(dask_X), model.predict(dask_X)
+    assert isinstance(scores, da.Array)
+    plain = model.to_local()
+    assert type(plain) is attop.TauFPL
+    assert np.array_equal(predicted.compute(), plain.predict(X))
+    assert np.allclose(scores.compute(), plain.decision_function(X))
+    assert np.array_equal(model.predict(X), plain.predict(X))
+    assert np.mean(plain.top_score(X[y == "no"]) > 0.0) <= 0.1
+
+
+def test_frames_weights_and_names_of_features(client, samples):
+    pd = pytest.importorskip("pandas")
+    X, y = samples
+    frame = pd.DataFrame(X.astype(np.float32), columns=list("abcde")).assign(
+        y=(y == "yes").astype(int), w=np.arange(len(y)) % 3
+    )
+    table = dd.from_pandas(frame, npartitions=3)
+    features = table[list("abcde")]
+    model = attop_dask.DaskSVM(C=0.05, class_weight="balanced", most_rows=600)
+    model.fit(features, table["y"], sample_weight=table["w"])
+    local = attop.SVM(C=0.05, kernel="linear", class_weight="balanced").fit(
+        frame[list("abcde")], frame["y"], sample_weight=frame["w"]
+    )
+    assert model.objective_ == pytest.approx(local.objective_, rel=2e-4)
+    assert list(model.feature_names_in_) == list("abcde")
+    predicted = model.predict(features).compute()
+    assert np.array_equal(predicted, model.to_local().predict(frame[list("abcde")]))
+
+
+def test_sparse_blocks_and_features_of_a_kernel(client, samples):
+    X, y = samples
+    dask_X, dask_y = lazy(X, y)
+    sparse = dask_X.rechunk({1: -1}).map_blocks(sp.csr_matrix, meta=sp.csr_matrix((0, 0)))
+    settings = {"C": 0.05, "surrogate": "quadratic_hinge"}
+    model = attop_dask.DaskPatMatNP(**settings).fit(sparse, dask_y)
+    local = attop.PatMatNP(kernel="linear", **settings).fit(X, y)
+    assert model.objective_ == pytest.approx(local.objective_, rel=2e-4)
+
+    model = attop_dask.DaskTauFPL(
+        tau=0.3, C=0.5, kernel="rbf", approximation="nystroem", n_components=10, most_rows=800
+    ).fit(dask_X, dask_y)
+    features = model.feature_map_.transform(X)
+    local = attop.TauFPL(tau=0.3, C=0.5, kernel="linear").fit(features, y)
+    assert model.objective_ == pytest.approx(local.objective_, rel=2e-4)
+    assert np.allclose(model.top_score(dask_X).compute(), model.to_local().top_score(X))
+
+
+def test_a_worker_that_dies_costs_time_only(client, samples):
+    X, y = samples
+    dask_X, dask_y = lazy(X, y)
+    addresses = list(client.scheduler_info()["workers"])
+    model = attop_dask.DaskTauFPL(tau=0.1, C=0.05, most_rows=100, tol=1e-5)
+    doomed = client.submit(_exit_soon, workers=[addresses[0]], allow_other_workers=False)
+    model.fit(dask_X, dask_y)
+    doomed.cancel()
+    assert model.status_ is Status.CONVERGED
+
+
+def _exit_soon():
+    import os
+
+    time.sleep(0.2)
+    os._exit(1)
+
+
+def test_samples_that_cannot_be(client, samples):
+    X, y = samples
+    dask_X, dask_y = lazy(X, y)
+    model = attop_dask.DaskTopPush()
+    gaps = da.where(dask_X > 4.0, np.nan, dask_X)
+    with pytest.raises(ValueError, match="contains NaN or infinity"):
+        model.fit(gaps, dask_y)
+    with pytest.raises(TypeError, match="must be an array or a data frame of Dask"):
+        model.fit(X, y)
+    with pytest.raises(TypeError, match="y of DaskTopPush must be"):
+        model.fit(dask_X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(dask_X, dask_y[:-1])
+    with pytest.raises(ValueError, match="got 1 class"):
+        model.fit(dask_X, da.full_like(dask_y, "no"))
+    with pytest.raises(ValueError, match="sample_weight must be finite"):
+        model.fit(dask_X, dask_y, sample_weight=da.full(len(y), -1.0))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"kernel": "rbf"}, "'kernel' parameter of DaskTopPush must be 'linear'"),
+        ({"C": np.inf}, "'C' parameter of DaskTopPush must be finite"),
+        ({"solver": "exact"}, "'solver' parameter of DaskTopPush must be 'auto'"),
+        ({"most_rows": 0}, "'most_rows' parameter of DaskTopPush must be None or an integer"),
+        ({"C": -1.0}, "'C' parameter of DaskTopPush must be in"),
+    ],
+)
+def test_parameters_that_cannot_be(parameters, words):
+    with pytest.raises(ValueError, match=words):
+        attop_dask.DaskTopPush(**parameters).fit(None, None)
+
+
+def test_a_local_estimator_names_the_class_for_dask(samples):
+    X, y = samples
+    dask_X, dask_y = lazy(X, y)
+    with pytest.raises(TypeError, match=r"attop\.dask\.DaskTauFPL"):
+        attop.TauFPL().fit(dask_X, dask_y)
+    with pytest.raises(TypeError, match=r"X\.compute"):
+        attop.Grill(kernel="linear").fit(dask_X, dask_y)
+    with pytest.raises(TypeError, match="to its blocks"):
+        attop.TauFPL().fit(X, y).predict(dask_X)
+
+
+def test_a_client_is_no_part_of_a_model():
+    marker = object()
+    model = attop_dask.DaskTopPushK(K=3, client=marker)
+    assert clone(model).client is marker
+    assert pickle.loads(pickle.dumps(model)).client is None
+    assert attop_dask.DaskTopPushK(K=3).get_params()["kernel"] == "linear"
+
+
+def test_every_convex_formulation_has_its_class():
+    from attop.formulations import FORMULATIONS
+
+    assert {f"Dask{name}" for name in FORMULATIONS} == set(attop_dask.__all__)
+
+
+def test_an_experiment_on_a_cluster_is_that_on_one_machine(client, tmp_path):
+    from attop.experiments.runner import run_experiment
+    from attop.experiments.specification import parse_experiment
+    from attop.experiments.store import Store
+
+    experiment = parse_experiment(
+        """
+        name = "small"
+        seeds = [1, 2]
+        metrics = ["roc_auc"]
+        datasets = ["Ionosphere"]
+        [[methods]]
+        method = "TauFPL"
+        tau = 0.2
+        grid = {lambda = [1e-2, 1e-1]}
+        """
+    )
+    stores = Store(tmp_path / "here"), Store(tmp_path / "there")
+    here = run_experiment(experiment, stores[0])
+    there = run_experiment(experiment, stores[1], dask=client.scheduler.address)
+    assert there.n_fits == here.n_fits == 4
+    assert not there.failures
+    again = run_experiment(experiment, stores[1], dask=client.scheduler.address)
+    assert again.n_skipped == 4
+    for path in (tmp_path / "here").rglob("*.json"):
+        assert (tmp_path / "there" / path.relative_to(tmp_path / "here")).exists()
+
+
+def test_a_search_by_joblib_on_a_cluster(client, samples):
+    import joblib
+
+    from attop.model_selection import AtTopCV
+
+    X, y = samples
+    search = AtTopCV(attop.TauFPL(kernel="linear", tau=0.2), {"C": [0.01, 0.1]}, cv=2, n_jobs=2)
+    with joblib.parallel_config(backend="dask", scatter=[X, y]):
+        search.fit(X[:600], y[:600])
+    assert len(search.cv_results_["params"]) == 2
+
+
+def test_a_parquet_file_is_fitted_block_by_block(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    from attop.cli._lazy import check_lazy, fit_lazily
+    from attop.cli._samples import Roles
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(4000, 3)), columns=list("abc"))
+    table["kind"] = rng.choice(["x", "y"], 4000)
+    table["label"] = np.where(table.a + (table.kind == "x") > 1.0, "bad", "good")
+    table.loc[::50, "b"] = np.nan
+    path = tmp_path / "table.parquet"
+    table.to_parquet(path, row_group_size=1000)
+    classifier = attop.TauFPL(kernel="linear", C=0.1, tau=0.1)
+    check_lazy(path, classifier, search=False, guarantee=None)
+    found = fit_lazily(path, Roles(target="label", positive="bad"), classifier, seed=0)
+    model, unseen = found.trained.model, found.unseen
+    assert found.n_samples == 4000
+    assert found.trained.classifier.dual_gap_ <= 1e-4
+    assert np.mean(model.predict(unseen.X) == unseen.y) > 0.8
+    with pytest.raises(ValueError, match="takes a Parquet file"):
+        check_lazy(tmp_path / "table.csv", classifier, search=False, guarantee=None)
