@@ -42,6 +42,7 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "Matching",
     "Polynomial",
     "Precomputed",
     "Sigmoid",
@@ -271,6 +272,49 @@ class Sigmoid(_OfScikitLearn):
 
 
 @dataclass(frozen=True)
+class Matching(Kernel):
+    r""":math:`k(x, y)` is the share of the features in which `x` and `y` are equal.
+
+    For features that are names written as numbers: categories, or the leaves of a forest that
+    `~attop.forest.ForestKernel` gives.
+    """
+
+    name = "matching"
+    definite = True
+    approximations = ()
+
+    def values(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        """Kernel values of the rows of `X` against the rows of `Y`."""
+        from attop.kernels.matching import shares  # whose compiled functions load slowly
+
+        return shares(X, Y)
+
+    def diagonal(self, X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """One for every sample."""
+        return np.ones(len(rows))
+
+    def rounding(self, X: Any, rows: NDArray[np.intp]) -> EntryRounding:
+        """Counts are exact, and rounded once by the division."""
+        return EntryRounding(2.0**-53)
+
+    def extended(self, X: Any, Y: Any) -> tuple[Entries, NDArray[np.float64]]:
+        """The counts divided in extended precision, and their sizes."""
+        counts = np.rint(self(X, Y) * X.shape[1])
+        entries = counts.astype(np.longdouble) / X.shape[1]
+        return entries, entries.astype(np.float64)
+
+    def extended_roundings(self, n_features: int) -> float:
+        """Roundings of an entry, which is not a sum over features."""
+        return super().extended_roundings(0)
+
+    def source(self, gram: Gram, dtype: np.dtype, workers: Workers) -> ColumnSource:
+        """Columns by counting equal whole numbers."""
+        from attop.kernels.matching import MatchingSource, codes_of
+
+        return MatchingSource(codes_of(gram.X)[0], dtype)
+
+
+@dataclass(frozen=True)
 class Precomputed(Kernel):
     """The training samples are the kernel matrix: entries are read, not computed."""
 
@@ -336,6 +380,7 @@ KERNELS: dict[str, type[Kernel]] = {
     "poly": Polynomial,
     "sigmoid": Sigmoid,
     "laplacian": Laplacian,
+    "matching": Matching,
     "precomputed": Precomputed,
 }
 
