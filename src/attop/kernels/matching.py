@@ -138,7 +138,7 @@ def weights_of_values(
     found = []
     for feature in support.T:
         values, place = np.unique(feature, return_inverse=True)
-        weight: NDArray[np.float64] = np.bincount(place, coefficients, len(values))
+        weight = np.bincount(place, coefficients, len(values)).astype(np.float64, copy=False)
         found.append((values, weight))
     return found
 
