@@ -69,12 +69,14 @@ def read_options() -> argparse.Namespace:
         type=strings,
         default=[
             "TopPush",
-            "TopPushK(10)",
+            "TopPushK(5)",
             "TauFPL(0.01)",
             "TauFPL(0.05)",
+            "PatMatNP(0.01)",
             "PatMatNP(0.05)",
             "PatMat(0.05)",
             "TopMeanK(0.05)",
+            "SVM",
         ],
     )
     options = parser.parse_args()

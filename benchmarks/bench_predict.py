@@ -4,8 +4,8 @@
 
 Models fitted on MNIST score its test part.  Models differ in their support vectors, which is
 a difference between the methods and not between the programs: the time is therefore given
-also for each sample and support vector.  The scores of this library are in double precision,
-like scikit-learn's; those of scikit-learn-intelex are in single precision.
+also for each sample and support vector.  The samples are in single precision, and so are most
+scores of this library and those of scikit-learn-intelex; scikit-learn's are in double precision.
 """
 
 from __future__ import annotations

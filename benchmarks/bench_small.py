@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.svm import SVC
 
-from attop import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
+from attop import SVM, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
 from suite import program
 from suite.results import Row, number
 from suite.tables import Table, count, digits, figure, table_of, text
@@ -30,7 +30,15 @@ from suite.tables_data import load_table, names
 NAME = "small"
 SIZES, QUICK_SIZES = [100, 300, 1000, 3000, 5000], [100, 300, 1000]
 QUICK_TABLES = ["breast_cancer", "cardio", "magic_gamma"]
-ESTIMATORS = [TopPush(), TopPushK(5), TauFPL(0.05), TopMeanK(0.05), PatMat(0.05), PatMatNP(0.05)]
+ESTIMATORS = [
+    TopPush(),
+    TopPushK(5),
+    TauFPL(0.05),
+    TopMeanK(0.05),
+    PatMat(0.05),
+    PatMatNP(0.05),
+    SVM(),
+]
 SURROGATES, WEIGHTS = ("hinge", "quadratic_hinge"), (1.0, 100.0)
 
 

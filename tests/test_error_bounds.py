@@ -89,6 +89,32 @@ def test_every_entry_of_a_column_is_within_its_bound(kind, dtype, sparse):
         workers.close()
 
 
+@pytest.mark.parametrize("n_features", [40, 900])
+def test_columns_of_sparse_samples_are_within_their_bounds(n_features):
+    """Computed from what is not zero: also empty samples, and numbers that are stored twice."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((700, n_features), density=0.05, rng=rng, format="lil")
+    X[[3, 500]] = 0.0
+    X[7] = X[9]
+    X = sp.csr_array(X)
+    X.data *= np.exp(rng.normal(size=X.nnz)) * 5.0
+    twice = sp.csr_array((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), X.shape)
+    dense, rows, workers = X.toarray(), np.arange(700), Workers()
+    for samples in (X, twice, X.astype(np.float32)):
+        source = column_source(Gram(Kernel("rbf", gamma=1e-3), samples), np.float32, workers)
+        assert source.samples.spread
+        exact = np.exp(-1e-3 * cdist(dense, dense, "sqeuclidean")) - 1.0
+        columns = np.empty((700, 700), dtype=np.float32)
+        source.compute(rows, columns, workers)
+        _, slope, size = source.errors
+        allowed = source.errors.constant + slope * (size[:, np.newaxis] + size)
+        assert np.all(np.abs(columns - exact) <= allowed)
+        some = rows[::7]
+        block = source.block(some, rows[::-1], workers)[:, ::-1]
+        assert np.all(np.abs(block - exact[some]) <= allowed[some])
+    workers.close()
+
+
 def test_ordinary_samples_have_bounds_of_use():
     """Else everything would be recomputed, and nothing gained."""
     X, _ = cloud_of(clouds.normal, d=50)

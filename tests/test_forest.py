@@ -21,7 +21,6 @@ from attop import SVM, PatMatNP, TauFPL
 from attop.forest import ForestKernel, TopForestClassifier
 from attop.formulations import FORMULATIONS
 from attop.kernels import Gram, Matching, open_columns
-from attop.kernels.matching import sum_of_weights, weights_of_values
 from attop.objectives import certify
 from attop.solvers.exact import solve
 from conftest import two_clouds
@@ -98,15 +97,17 @@ def test_matching_and_its_matrix_have_the_same_optimum(name):
     assert found.certificate.primal == pytest.approx(certificate.primal, rel=1e-12)
 
 
-def test_scores_are_sums_of_the_weights_of_leaves():
+def test_scores_are_sums_of_kernel_entries():
+    """Though they are looked up leaf by leaf; leaves without a support vector count nothing."""
     X, positive = samples()
     kernel = ForestKernel(FOREST).fit(X[::2], positive[::2])
     model = TauFPL(0.1, kernel="matching").fit(kernel.transform(X[::2]), positive[::2])
     leaves = kernel.transform(X)
-    weights = weights_of_values(model.support_vectors_, model.dual_coef_[0])
-    assert_allclose(
-        sum_of_weights(leaves, weights) - model.threshold_, model.top_score(leaves), atol=1e-12
-    )
+    leaves[0] = -1.0
+    entries = shares(leaves, model.support_vectors_)
+    by_entries = entries @ model.dual_coef_[0] - model.threshold_
+    assert_allclose(model.top_score(leaves), by_entries, atol=1e-12)
+    assert model.top_score(leaves)[0] == -model.threshold_
 
 
 @pytest.mark.parametrize("forest", [FOREST, GradientBoostingClassifier(n_estimators=10)])

@@ -299,3 +299,23 @@ def test_given_scores_that_are_contradicted_certify_nothing(small_case):
     exact = Scores(gram, *support(problem, alpha, beta))
     given = GivenScores(exact, wrong, np.full(len(scores), 1e-6))
     assert certificate_of(problem, given, alpha, beta) is None
+
+
+@pytest.mark.parametrize(("name", "surrogate"), CASES)
+@pytest.mark.parametrize("C", [1e-300, 1e-160, 1e150])
+def test_dual_values_of_any_size_are_those_of_size_one(name, surrogate, C):
+    """Squares out of the range of float64 made some too large, and so false certificates."""
+    _, positive = two_clouds()
+    one, other = (
+        FORMULATIONS[name].problem(positive, c, surrogate, **PARAMETERS[name]) for c in (1.0, C)
+    )
+    alpha, beta = random_feasible_point(one, np.random.default_rng(9))
+    expected = C * dual_value(one, 0.0, alpha, beta)
+    assert_allclose(dual_value(other, 0.0, C * alpha, C * beta), expected, rtol=1e-12)
+
+
+def test_a_gap_below_zero_certifies_nothing(small_case):
+    problem, gram = small_case
+    alpha, beta, _ = solve_dual(problem, kernel_matrix(gram))
+    found = certify(problem, gram, alpha, beta)
+    assert not found._replace(gap=-0.5).certifies(1e-4)

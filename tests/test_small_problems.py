@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from typer.testing import CliRunner
 
@@ -13,7 +14,9 @@ import attop
 from attop import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK, objectives, pipeline
 from attop.kernels.functions import Gaussian, Gram, Laplacian
 from attop.kernels.matrix import KnownGram, MatrixStore
+from attop.metrics import get_scorer
 from attop.model_selection import AtTopCV
+from attop.model_selection._scoring import Decided, scorer_of
 from attop.solvers.exact import Tuning, solve
 from attop.solvers.solution import Status
 
@@ -120,6 +123,51 @@ def test_a_search_of_gamma_chooses_as_grid_search_does(n_jobs):
     assert_allclose(
         ours.best_estimator_.top_score(X), theirs.best_estimator_.top_score(X), atol=1e-3
     )
+
+
+def test_columns_of_a_known_matrix_add_up_whatever_their_number():
+    known = KnownGram.of(Gram(Gaussian(0.7), np.random.default_rng(0).normal(size=(60, 3))))
+    for columns in (np.array([5, 2, 5]), np.arange(50)):
+        weights = np.random.default_rng(1).normal(size=len(columns))
+        expected = known.entries[:, columns] @ weights
+        assert_allclose(known.combination(columns, weights), expected, atol=1e-13)
+
+
+def test_runs_of_rows_make_the_same_submatrix():
+    store = MatrixStore(KnownGram.of(Gram(Gaussian(0.7), cloud(30)[0])))
+    for rows in (np.r_[0:9, 0:30], np.r_[3:7, 20:29], np.arange(0, 30, 2)):
+        assert_allclose(store.submatrix(rows), store.gram.entries[np.ix_(rows, rows)], atol=0.0)
+
+
+def test_what_is_known_without_a_fit_is_certified():
+    X, y = cloud()
+    with pytest.warns(UserWarning, match="w = 0"):
+        model = TopMeanK(0.05, C=3.0).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert model.stats_["columns"] == 0
+    assert len(model.support_) == 0
+    assert model.dual_gap_ <= 1e-9
+
+
+@pytest.mark.parametrize("kinds", [2, 7, 1000])
+def test_a_search_knows_the_area_under_the_curve_with_ties(kinds):
+    random = np.random.default_rng(kinds)
+    y, scores = random.random(80) < 0.3, random.integers(0, kinds, size=80).astype(float)
+    judged = Decided(scores, np.array([False, True]), True)
+    assert_allclose(judged.score_by(scorer_of("roc_auc"), y), roc_auc_score(y, scores), rtol=1e-13)
+    turned = Decided(scores, np.array([False, True]), False)
+    expected = roc_auc_score(y, -scores)
+    assert_allclose(turned.score_by(scorer_of("roc_auc"), y), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("scoring", ["tpr_at_fpr_0.05", "positives_at_top", "partial_auc_0.1"])
+def test_a_search_judges_as_a_scorer_does(scoring):
+    random = np.random.default_rng(0)
+    y, scores = np.where(random.random(80) < 0.3, "yes", "no"), random.normal(size=80)
+    for positive in ("yes", "no"):
+        judged = Decided(scores, np.array(["no", "yes"]), positive)
+        expected = get_scorer(scoring)(judged, np.zeros((80, 1)), y)
+        assert judged.score_by(scorer_of(scoring), y) == expected
 
 
 def test_predict_needs_no_compiler(tmp_path):

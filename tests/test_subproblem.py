@@ -12,8 +12,9 @@ from attop.objectives import certify
 from attop.solvers.exact import Tuning, open_columns
 from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.scaling import start
-from attop.solvers.exact.subproblem.block import Block, Group
+from attop.solvers.exact.subproblem.block import Group, make_block
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
+from attop.solvers.limits import Limits
 from conftest import CASES, PARAMETERS, kernel_matrix, two_clouds
 from oracle import solve_dual
 
@@ -29,7 +30,7 @@ def state_of(name, surrogate, kernel, seed=0):
     )
     gram = Gram(kernel, X)
     state = State(problem, open_columns(gram))
-    state.set(*start.small(problem, 0))
+    state.set(*start.small(problem))
     return state, gram
 
 
@@ -70,23 +71,52 @@ def test_the_interior_point_method_alone_solves_blocks_of_low_rank(name, surroga
     assert_optimal(state, gram, 1e-5)
 
 
+@pytest.mark.parametrize("name", ["TopPush", "TauFPL", "PatMatNP", "SVM"])
+@pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
+def test_blocks_of_low_rank_are_solved_next_to_samples_far_out(name, surrogate):
+    """Features between 1e-3 and 1e3: the scores of large samples cancel in the weights."""
+    rng = np.random.default_rng(0)
+    positive = np.arange(300) % 3 == 0
+    X = rng.lognormal(sigma=2.5, size=(300, 5))
+    problem = FORMULATIONS[name].problem(positive, 0.1, surrogate, **PARAMETERS[name])
+    gram = Gram(Kernel("linear"), X)
+    state = State(problem, open_columns(gram))
+    state.set(*start.small(problem))
+    with state.store:
+        for _ in range(3):
+            state.rescale()
+            state.solve_large_block(np.arange(len(state.rows)), 1e-8)
+    state.balance()
+    assert judged(state, gram).certifies(1e-3)
+
+
+@every_case
+def test_no_time_is_no_more_than_one_call_of_pair_moves(name, surrogate):
+    state, gram = state_of(name, surrogate, Kernel("rbf", gamma=0.01))
+    with state.store:
+        everything = np.arange(len(state.rows))
+        *_, turns, batches = state.solve_block(everything, 0.0, limits=Limits(-1, 0.0))
+    assert turns <= 1
+    assert batches <= 4
+    assert judged(state, gram).infeasibility <= 1e-12
+
+
 def whole_block(state, gram):
     """All variables of a state without a group as a block."""
     value, kernel = state.value.copy(), gram.block(state.rows, state.rows)
     kernel[np.diag_indices_from(kernel)] += np.where(
         state.is_alpha, state.problem.quadratic_alpha, 0.0
     )
-    block = Block(
-        kernel=kernel,
+    block = make_block(
+        kernel,
+        np.zeros(len(value), dtype=bool),
         diagonal=np.diag(kernel).copy(),
         weight=np.ones(len(value)),
         value=value,
         rate=state.rates(),
         rise=np.where(state.is_alpha, state.problem.alpha_max - value, value),
         fall=np.where(state.is_alpha, value, np.inf),
-        member=np.zeros(len(value), dtype=bool),
         group_column=np.zeros(len(value)),
-        gain=np.zeros(len(value)),
     )
     return block, Group(cap=np.inf, members=0, size=0.0, square=0.0, score=0.0, floor=0.0)
 
@@ -110,7 +140,8 @@ def test_the_interior_point_method_alone_solves_dense_blocks(surrogate, kernel):
 def test_no_change_where_nothing_can_be_gained():
     state, gram = state_of("TopPush", "hinge", Kernel("rbf", gamma=0.5))
     with state.store:
-        state.solve_block(np.arange(len(state.rows)), 1e-12)
+        for _ in range(3):  # each call ends after a budget of moves
+            state.solve_block(np.arange(len(state.rows)), 1e-12)
     assert_optimal(state, gram, 1e-9)
     block, group = whole_block(state, gram)
     terms = state.terms(state.n_alphas)

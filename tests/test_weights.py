@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 
 import attop
 from attop import SVM, Grill, GrillNP, PatMatNP, TauFPL, TopPush, TopPushK
+from attop._validation import gamma_value
 from attop._weights import are_unit, of_rows, unit_weights, weighted_sum
 from attop.families import Largest, TopMean
 from attop.formulations import FORMULATIONS
@@ -343,3 +344,12 @@ def test_weights_are_routed_through_searches_and_pipelines():
     assert_allclose(*scores, atol=1e-9)
     objectives = [found.best_estimator_[-1].objective_ for found in (search, other)]
     assert_allclose(*objectives, rtol=1e-6)
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_scale_of_gamma_is_exact_in_single_precision(stored):
+    """Weights of one are none: with C large, a gamma off by 1e-8 is another problem."""
+    dense = np.random.default_rng(0).normal(size=(50, 18), scale=23.0).astype(np.float32)
+    X, expected = stored(dense), 1.0 / (18 * np.var(dense.astype(np.float64)))
+    assert gamma_value("scale", X, np.ones(50)) == pytest.approx(expected, rel=1e-14)
+    assert gamma_value("scale", X) == pytest.approx(expected, rel=1e-14)

@@ -23,7 +23,7 @@ def state_of(name="TopPush", surrogate="hinge", tuning=SMALL, kernel="rbf", seed
     problem = FORMULATIONS[name].problem(positive, 1.0, surrogate, **PARAMETERS[name])
     gram = Gram(Kernel(kernel, gamma=0.3), X)
     state = State(problem, open_columns(gram), tuning)
-    state.set(*start.small(problem, 0))
+    state.set(*start.small(problem))
     return state, gram
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from attop import SVM, PatMatNP, TauFPL, TopPush, TopPushK
+from attop import SVM, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
 from suite.data import DATASETS
 
 #: The methods of the paper: those with a dual whose competitors are the negatives, and the SVM.
@@ -21,6 +21,9 @@ METHODS = {
     "PatMatNP(0.05)": PatMatNP(0.05),
     "SVM": SVM(),
 }
+#: Those whose positives compete with themselves.
+OF_ALL = {"PatMat(0.05)": PatMat(0.05), "TopMeanK(0.05)": TopMeanK(0.05)}
+OURS = METHODS | OF_ALL
 INTELEX = "SVC of scikit-learn-intelex"
 SKLEARN = "SVC of scikit-learn"
 LINEAR_SVC = "LinearSVC of scikit-learn"
@@ -35,7 +38,7 @@ CACHE_SIZE = 2000.0
 
 @dataclass(frozen=True)
 class Case:
-    """One fit: `method` is a key of `METHODS` or the name of a peer."""
+    """One fit: `method` is a key of `OURS` or the name of a peer."""
 
     data: str
     n: int
@@ -58,8 +61,8 @@ def estimator_of(case: Case, positive, max_time: float | None = None) -> Any:
     the sum of losses, all samples for an SVM, the positives for classifiers at the top.
     """
     gamma = DATASETS[case.data].gamma
-    if case.method in METHODS:
-        estimator = METHODS[case.method]
+    if case.method in OURS:
+        estimator = OURS[case.method]
         losses = len(positive) if estimator.formulation.all_have_losses else positive.sum()
         return clone(estimator).set_params(
             C=float(1 / (case.lam * losses)),

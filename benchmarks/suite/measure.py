@@ -21,7 +21,7 @@ from attop._threads import n_threads
 from attop.kernels.columns import Workers
 from attop.kernels.functions import Gram, Kernel
 from attop.kernels.sources import column_source
-from suite.cases import INTELEX, METHODS, Case, estimator_of
+from suite.cases import INTELEX, OURS, Case, estimator_of
 from suite.data import load
 
 #: Fits are repeated until they have taken so many seconds together, or often enough.
@@ -149,7 +149,7 @@ def measure_fit(case: Case, repeats: int, limit: float, ready: Callable[[], None
         "peak_gb": peak,
         "data_gb": n_bytes(X) / 1e9,
     }
-    if case.method in METHODS:
+    if case.method in OURS:
         figures |= figures_at_the_top(estimator)
         if case.kernel == "rbf":
             figures["floor_seconds"] = floor_seconds(

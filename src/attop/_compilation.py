@@ -78,15 +78,18 @@ def warmup() -> float:
             model.set_params(C=10.0, tol=1e-3).fit(X[:300], positive[:300])
         for solver in ("exact", "primal"):
             for samples in (X[:300], sp.csr_array(X[:300])):
-                model = TauFPL(kernel="linear", tol=1e-3, solver=solver)
-                model.fit(samples, positive[:300])
-        # Columns of larger problems, in double and in single precision.
+                linear = TauFPL(kernel="linear", tol=1e-3, solver=solver)
+                linear.fit(samples, positive[:300])
+        PatMatNP(kernel="linear", tol=1e-3, solver="primal").fit(X[:300], positive[:300])
+        # Columns of larger problems, in double and in single precision, and those of parts.
         from attop.solvers.exact import Tuning
 
-        tuning = replace(Tuning(), matrix_up_to=0)
+        tuning = replace(Tuning(), matrix_up_to=0, parts_from=len(X))
         models[0].set_params(solver="exact")
         for n in (300, len(X)):
             data = pipeline.prepare(models[0], X[:n], positive[:n])
             problem = pipeline.problem_of(models[0], data)
             pipeline.solve(models[0], problem, data.gram, tuning=tuning)
+        sparse = sp.csr_array(np.where(X > 1.0, X, 0.0))
+        pipeline.fit(models[0], sparse, positive)
     return time.perf_counter() - began

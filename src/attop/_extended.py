@@ -162,9 +162,18 @@ def model_weights(gram: Gram, coefficients: Long) -> NDArray[np.float64]:
     good = scores.rounding_of_weights() <= _GOOD * float(np.linalg.norm(plain))
     if good or not AVAILABLE or len(support) * gram.X.shape[1] > _EXACT:
         return plain
-    middle = _middle(gram.X, support)
-    weights, _ = _weights(gram.X[support], middle, coefficients[support], rounded=True)
+    samples, middle = gram.X[support], _middle(gram.X, support)
+    weights, off = _summed(samples, middle, coefficients[support])
+    if off > _GOOD * float(np.sqrt(np.sum(weights**2))):
+        weights, _ = _weights(samples, middle, coefficients[support], rounded=True)
     return weights.astype(np.float64)
+
+
+def _summed(samples: Any, middle: NDArray[np.float64], coefficients: Long) -> tuple[Long, float]:
+    """``w`` as a sum of long doubles, and how far it may be off, in its norm."""
+    centred = long_doubles(samples) - middle
+    total = float(np.abs(coefficients).astype(np.float64) @ long_norms(centred))
+    return coefficients @ centred, ROUNDOFF * (len(coefficients) + 4.0) * total
 
 
 def _middle(X: Any, support: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -176,12 +185,11 @@ def _weights(
     samples: Any, middle: NDArray[np.float64], coefficients: Long, rounded: bool
 ) -> tuple[Long, float]:
     """``w`` and how far it may be off, in its norm."""
-    centred = long_doubles(samples) - middle
-    total = float(np.abs(coefficients).astype(np.float64) @ long_norms(centred))
-    if centred.size > _EXACT:
-        weights = coefficients @ centred
-        return weights, ROUNDOFF * (len(coefficients) + 4.0) * total
-    dense = centred.astype(np.float64) if sp.issparse(samples) else np.asarray(samples, np.float64)
+    weights, off = _summed(samples, middle, coefficients)
+    if samples.shape[0] * samples.shape[1] > _EXACT:
+        return weights, off
+    total = off / (ROUNDOFF * (len(coefficients) + 4.0))
+    dense = np.asarray(samples.toarray() if sp.issparse(samples) else samples, np.float64)
     exact = _exact_sums(dense, middle, coefficients)
     once = 2.0 * ROUNDOFF * float(np.sqrt(np.sum(exact**2)))
     return exact, once + (2.0 * ROUNDOFF * total if rounded else 0.0)

@@ -22,14 +22,17 @@ def rounding_of_gap(
 
     The scores of samples far out, or of kernels with large entries, cancel.
     """
+    known = np.flatnonzero(exact.computed)
+    off_of = np.zeros(len(exact.computed))
+    off_of[known] = exact.rounding(known)
     computed = problem.positives[exact.computed[problem.positives]]
-    scores, off = exact.values[computed], exact.rounding(computed)
+    scores, off = exact.values[computed], off_of[computed]
     of_competitors = 0.0
     if problem.family.free_threshold and np.isfinite(problem.C):
         # Any threshold would do, but the competitors have losses.
-        of_competitors = _rounding_of_competitors(problem, exact, threshold)
+        of_competitors = _rounding_of_competitors(problem, exact, threshold, off_of)
     else:
-        off += _rounding_of_threshold(problem, exact, beta)
+        off += _rounding_of_threshold(problem, exact, beta, off_of)
     if np.isinf(problem.C):
         lowest = int(np.argmin(scores))
         share = off[lowest] / abs(float(scores[lowest]) - threshold or 1.0)
@@ -51,24 +54,27 @@ def rounding_of_gap(
     return exact.rounding_of_norm() + losses + of_competitors + lacking
 
 
-def _rounding_of_competitors(problem: Problem, exact: Scores, threshold: float) -> float:
+def _rounding_of_competitors(
+    problem: Problem, exact: Scores, threshold: float, off_of: NDArray[np.float64]
+) -> float:
     """How far the losses of the competitors themselves may be off."""
     known = exact.computed[problem.competitors]
     weights, rows = of_rows(problem.competitor_weights, known), problem.competitors[known]
-    scores, value = exact.values[rows], problem.family.value
-    off = exact.rounding(rows)
+    scores, value, off = exact.values[rows], problem.family.value, off_of[rows]
     off += exact.of_thresholds * np.abs(scores - threshold).astype(np.float64)
     high = value(problem, scores + off, weights, threshold)
     return high - value(problem, scores, weights, threshold)
 
 
-def _rounding_of_threshold(problem: Problem, exact: Scores, beta: NDArray[np.floating]) -> float:
+def _rounding_of_threshold(
+    problem: Problem, exact: Scores, beta: NDArray[np.floating], off_of: NDArray[np.float64]
+) -> float:
     """How far the threshold may be off: as far as the scores that it is made of, or may be."""
     rows = problem.competitors[exact.computed[problem.competitors]]
     top = problem.competitors[np.flatnonzero(beta)]
     if len(rows) == 0 or len(top) == 0:
         return 0.0
-    level = float(np.min(exact.values[top] - exact.rounding(top)))
-    off, scores = exact.rounding(rows), exact.values[rows]
+    level = float(np.min(exact.values[top] - off_of[top]))
+    off, scores = off_of[rows], exact.values[rows]
     off += exact.of_thresholds * (np.abs(scores).astype(np.float64) + problem.betas.linear)
     return float(np.max(off, where=scores + off >= level, initial=0.0))

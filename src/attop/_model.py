@@ -18,7 +18,7 @@ from attop.objectives import (
     relative_gap,
     signed_coefficients,
     support,
-    threshold,
+    zero_threshold,
     zero_value,
 )
 from attop.problem import Problem
@@ -46,6 +46,8 @@ class DualModel:
         Rows of the support vectors, increasing, and their coefficients.
     rounding : float
         What the rounding of its sum may change in a score.
+    zero : float
+        Primal value of ``w = 0``.
     """
 
     solution: Solution
@@ -53,6 +55,7 @@ class DualModel:
     support: NDArray[np.intp]
     coefficients: NDArray[np.float64]
     rounding: float
+    zero: float
 
     @property
     def threshold(self) -> float:
@@ -125,10 +128,10 @@ def dual_model(problem: Problem, gram: Gram, solution: Solution, tol: float) -> 
     Where the optimum is ``w = 0``, what a solver leaves of ``w`` depends on its start, and
     would put samples into an order that the optimum leaves tied.
     """
-    certificate = solution.certificate
+    certificate, value = solution.certificate, zero_value(problem)
     zero = None
-    if relative_gap(zero_value(problem), certificate.primal) <= _ROUNDING:
-        zero = _certificate_of_zero(problem, certificate)
+    if relative_gap(value, certificate.primal) <= _ROUNDING:
+        zero = _certificate_of_zero(problem, certificate, value)
     proves = solution.status is not Status.NOT_PSD and not certificate.indefinite
     if zero is not None and proves and zero.certifies(tol):
         solution = replace(solution, certificate=zero)
@@ -138,7 +141,7 @@ def dual_model(problem: Problem, gram: Gram, solution: Solution, tol: float) -> 
     rounding = rounding_of_scores(gram, rows, coefficients, _at_threshold(solution.certificate))
     rounding += solution.certificate.threshold_off
     status = final_status(gram, solution, rows, tol)
-    return DualModel(solution, status, rows, coefficients, rounding)
+    return DualModel(solution, status, rows, coefficients, rounding, value)
 
 
 def _at_threshold(certificate: Certificate) -> NDArray[np.intp]:
@@ -148,13 +151,12 @@ def _at_threshold(certificate: Certificate) -> NDArray[np.intp]:
     return certificate.rows[near]
 
 
-def _certificate_of_zero(problem: Problem, certificate: Certificate) -> Certificate:
-    """What the dual value of `certificate` says about ``w = 0``."""
-    value = zero_value(problem)
+def _certificate_of_zero(problem: Problem, certificate: Certificate, value: float) -> Certificate:
+    """What the dual value of `certificate` says about ``w = 0``, with this primal value."""
     return certificate._replace(
         primal=value,
         gap=relative_gap(value, certificate.dual, certificate.rounding),
-        threshold=threshold(problem, np.zeros(1 + int(np.max(problem.rows)))),
+        threshold=zero_threshold(problem),
         w_norm2=0.0,
         scores=np.zeros_like(certificate.scores),
     )

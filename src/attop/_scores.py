@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches, gen_even_slices
 
@@ -81,9 +83,27 @@ def linear_weights(
     if len(support) == 0:
         return w
     middle = middle_of(X, support)
+    if middle is None:
+        return _sparse_weights(X, support, coefficients)
     for part in gen_batches(len(support), rows_at_once(X)):
-        samples = as_float64(X[support[part]])
-        w += (samples if middle is None else samples - middle).T @ coefficients[part]
+        w += (as_float64(X[support[part]]) - middle).T @ coefficients[part]
+    return w
+
+
+def _sparse_weights(
+    X, support: NDArray[np.intp], coefficients: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The same of CSR samples, by sums of sums, of about as many terms each.
+
+    A sum of n terms that are alike then rounds no worse than ``2 sqrt(n)`` times.
+    """
+    from attop.kernels.linear import sparse_sum  # compiled: not at import
+
+    w, coefficients = np.zeros(X.shape[1]), np.ascontiguousarray(coefficients)
+    for part in gen_batches(len(support), max(64, math.isqrt(len(support)))):
+        some = np.zeros_like(w)
+        sparse_sum(X.data, X.indices, X.indptr, support[part], coefficients[part], some)
+        w += some
     return w
 
 
@@ -104,6 +124,8 @@ class Scores:
         self.computed = np.zeros(gram.n_samples, dtype=bool)
         self._against_support: Callable[..., NDArray[np.float64]] | None = None
         self._weights: NDArray[np.float64] | None = None
+        self._sizes: NDArray[np.float64] | None = None
+        self._off: float | None = None
 
     def compute(self, rows: NDArray[np.intp]) -> None:
         """Compute the scores of `rows` that are not known yet."""
@@ -146,6 +168,11 @@ class Scores:
     def _compute_linear(self, rows: NDArray[np.intp]) -> None:
         """The same through the weight vector, which needs no kernel entries."""
         X, w = self.gram.X, self.weights()
+        if sp.issparse(X) and len(rows) == X.shape[0]:
+            from attop.kernels.linear import product_of_all  # compiled: not at import
+
+            self.values[:] = product_of_all(X, w)
+            return
         for part in gen_batches(len(rows), rows_at_once(X)):
             some = rows[part]
             self.values[some] = as_float64(X[some]) @ w
@@ -179,9 +206,12 @@ class Scores:
             return np.zeros(len(rows))
         if kernel.explicit:
             w, off = self.weights(), self.rounding_of_weights()
-            return norms_from(middle_of(X, self.support), X, rows) * off + (
-                distance_rounding(X.shape[1], np.float64) * float(np.linalg.norm(w))
-            ) * norms_from(None, X, rows)
+            from_middle, from_origin = self._norms(rows)
+            return (
+                from_middle * off
+                + (distance_rounding(X.shape[1], np.float64) * float(np.linalg.norm(w)))
+                * from_origin
+            )
         summation = PRODUCT_ROUNDING * 2.0**-53 * len(self.support) ** 0.5
         relative, absolute = self.gram.rounding(self.support)
         total = np.abs(self.coefficients)
@@ -200,10 +230,23 @@ class Scores:
         """How far ``w`` may be off, in its norm."""
         if len(self.support) == 0:
             return 0.0
+        if self._off is None:
+            sizes = self._norms(self.support)[0]
+            summation = PRODUCT_ROUNDING * 2.0**-53 * (1.0 + len(self.support) ** 0.5)
+            self._off = summation * float(np.abs(self.coefficients) @ sizes)
+        return self._off
+
+    def _norms(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Norms of the samples from the middle of the support, and from the origin."""
         X = self.gram.X
-        sizes = norms_from(middle_of(X, self.support), X, self.support)
-        summation = PRODUCT_ROUNDING * 2.0**-53 * (1.0 + len(self.support) ** 0.5)
-        return summation * float(np.abs(self.coefficients) @ sizes)
+        if not sp.issparse(X):
+            return norms_from(middle_of(X, self.support), X, rows), norms_from(None, X, rows)
+        if self._sizes is None:
+            from attop.kernels.linear import sparse_norms  # compiled: not at import
+
+            self._sizes = sparse_norms(X)
+        sizes = self._sizes[rows]
+        return sizes, sizes
 
     def interval(
         self, hint: NDArray[np.float64], error: NDArray[np.float64]

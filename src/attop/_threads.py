@@ -190,6 +190,8 @@ def map_in_threads(function: Callable[[Any], Any], items: Sequence[Any], threads
     Where products of matrices alternate with passes over their entries, this keeps all cores
     busy with both.
     """
+    if len(items) == 1:  # a small one: threads of BLAS would wait for each other for longer
+        return [with_one_blas_thread(function, items[0])]
     if min(threads, len(items)) <= 1:
         return [function(item) for item in items]
     pool = Pool(threads)

@@ -281,14 +281,16 @@ def _weighted_variance(X: Any, weights: NDArray[np.float64]) -> float:
     """The same with weights of the rows, which may be zero."""
     batches = slices(X.shape[0], _ROWS_AT_ONCE)
     size = X.shape[1] * float(np.sum(weights))
-    dense = ((X[part].toarray() if sp.issparse(X) else X[part]) for part in batches)
-    sums = [float(np.sum(weights[part] @ rows)) for part, rows in zip(batches, dense)]
-    mean = sum(sums) / size
-    dense = ((X[part].toarray() if sp.issparse(X) else X[part]) for part in batches)
-    squares = sum(
-        float(np.sum(weights[part] @ (rows - mean) ** 2)) for part, rows in zip(batches, dense)
-    )
-    return squares / size
+
+    def total(function: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> float:
+        dense = ((X[part].toarray() if sp.issparse(X) else X[part]) for part in batches)
+        terms = zip(batches, dense, strict=True)
+        return sum(
+            float(np.sum(weights[part] @ function(rows.astype(np.float64)))) for part, rows in terms
+        )
+
+    mean = total(lambda rows: rows) / size
+    return total(lambda rows: (rows - mean) ** 2) / size
 
 
 def check_magnitude(X: Any) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from attop.kernels.functions import Gram
-from attop.objectives import Certificate, relative_gap, zero_value
+from attop.objectives import Certificate, relative_gap
 from attop.problem import Problem
 from attop.solvers import DEFAULT_SOLVER
 from attop.solvers.solution import Solution, Status
@@ -63,8 +63,12 @@ def warn_of_fit(
     problem: Problem,
     certificate: Certificate,
     status: Status,
+    zero: float,
 ) -> None:
-    """Warn where the fit of `estimator`, called `name`, is not certified or comes to ``w = 0``."""
+    """Warn where the fit of `estimator`, called `name`, is not certified or comes to ``w = 0``.
+
+    That has the primal value `zero`.
+    """
     if status is Status.NOT_PSD:
         warn(
             f"{name}: {status}. The model may be far from the best one, and its duality gap "
@@ -78,7 +82,7 @@ def warn_of_fit(
             f"tol={tol:g}: {status}. {advice(status, estimator.solver)}",
             ConvergenceWarning,
         )
-    if relative_gap(zero_value(problem), certificate.dual) <= tol:
+    if relative_gap(zero, certificate.dual) <= tol:
         formulation = estimator.formulation
         warn(
             f"The optimum of this {formulation.name} is w = 0, up to tol={tol:g}: all samples get "

@@ -19,10 +19,11 @@ from attop._kernel_parameters import KernelParametersMixin
 from attop._labels import TopScoreMixin
 from attop._replica import all_or_nothing
 from attop._scikit_learn import BaseEstimator, ClassifierMixin
-from attop._scores import kernel_expansion
+from attop._scoring import sums
 from attop.approximation import FEATURE_ROWS
 from attop.formulations import Formulation
-from attop.kernels.functions import as_float64, kernel_class
+from attop.kernels.blocks import as_float64, rows_at_once
+from attop.kernels.functions import kernel_class
 from attop.surrogates import Surrogate
 
 
@@ -223,15 +224,17 @@ Kernel, default="rbf"
             features = (as_float64(self.feature_map_.transform(X[part])) for part in parts)
             return np.concatenate([part @ self.coef_[0] for part in features]) - self.threshold_
         if self._fitted_kernel.explicit:
-            return as_float64(X) @ self.coef_[0] - self.threshold_
+            parts = gen_batches(X.shape[0], rows_at_once(X))
+            products = [as_float64(X[part]) @ self.coef_[0] for part in parts]
+            return np.concatenate(products) - self.threshold_
         if self._fitted_kernel.precomputed:
             return as_float64(X[:, self.support_]) @ self.dual_coef_[0] - self.threshold_
-        entries = self._fitted_kernel.onto(self.support_vectors_)
-        scores = kernel_expansion(
-            lambda rows, columns: entries(X[rows], columns),
-            np.arange(X.shape[0]),
+        scores = sums(
+            self._fitted_kernel,
+            self.support_vectors_,
             self.dual_coef_[0],
-            self._fitted_kernel.threads,
+            X,
+            self.threshold_,
         )
         return scores - self.threshold_
 

@@ -19,7 +19,7 @@ from attop._gap_rounding import rounding_of_gap
 from attop._known import Known
 from attop._scores import GivenScores, Scores
 from attop._screening import Hint, screen
-from attop._weights import weighted, weighted_sum
+from attop._weights import are_unit, weighted, weighted_sum
 from attop.families.base import Cap
 from attop.kernels.functions import Gram
 from attop.problem import Problem
@@ -70,9 +70,10 @@ class Certificate(NamedTuple):
     def certifies(self, tol: float) -> bool:
         """Whether the dual point is feasible up to rounding and its gap at most `tol`.
 
-        The gap alone proves nothing: a point outside the constraints may exceed the optimum.
+        The gap alone proves nothing: a point outside the constraints may exceed the optimum, and
+        a gap below zero is arithmetic out of its range.
         """
-        return self.gap <= tol and self.infeasibility <= _FEASIBLE
+        return -tol <= self.gap <= tol and self.infeasibility <= _FEASIBLE
 
     @property
     def resolution(self) -> float:
@@ -112,12 +113,36 @@ def primal_value(
     known = Known.all_of(problem, np.asarray(scores))
     if threshold is None:
         threshold = known.threshold(problem)
+    return value_of(problem, w_norm2, known, threshold)
+
+
+def value_of(problem: Problem, w_norm2: float, known: Known, threshold: float) -> float:
+    """The same from scores of all samples or at least those that matter."""
     return 0.5 * w_norm2 + _loss(problem, known, threshold)
+
+
+def zero_threshold(problem: Problem) -> float:
+    """The threshold where every sample has the score 0."""
+    return _all_alike(problem).threshold(problem)
 
 
 def zero_value(problem: Problem) -> float:
     """Primal value of the model that gives every sample the score 0."""
-    return primal_value(problem, 0.0, np.zeros(1 + int(np.max(problem.rows))))
+    return _loss(problem, _all_alike(problem), zero_threshold(problem))
+
+
+def _all_alike(problem: Problem) -> Known:
+    """The score 0 for everybody: all competitors, and all positives, are copies of one."""
+    copies = [
+        np.array([_copies(weights)])
+        for weights in (problem.competitor_weights, problem.positive_weights)
+    ]
+    return Known(np.zeros(1), copies[0], np.zeros(1), copies[1])
+
+
+def _copies(weights: NDArray[np.float64]) -> float:
+    """How many copies there are."""
+    return float(len(weights) if are_unit(weights) else weights.sum())
 
 
 def feasible_primal(problem: Problem, w_norm2: float, scores: NDArray[np.float64]) -> float:
@@ -136,11 +161,13 @@ def dual_value(
     copies = weighted(beta, problem.competitor_weights)
     value += terms.linear * np.sum(copies)
     if terms.curvature:
-        value -= 0.5 * terms.curvature * np.dot(copies, beta)
+        value -= 0.5 * np.dot(copies, terms.curvature * beta)
     if terms.price:
         value -= terms.price * max(0.0, np.max(beta))
-    if terms.norm_price:
-        value -= terms.norm_price * np.sqrt(np.dot(copies, beta))
+    largest = np.max(beta, initial=0.0)
+    if terms.norm_price and largest > 0.0:  # in its unit, as squares of tiny numbers are zero
+        norm = largest * np.sqrt(np.dot(copies / largest, beta / largest))
+        value -= terms.norm_price * norm
     return float(value)
 
 

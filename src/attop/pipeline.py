@@ -14,7 +14,7 @@ and writes nothing of it but its parameters and fitted attributes.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +143,9 @@ def kernel_of(
     estimator: AtTopClassifier, X, sample_weight: NDArray[np.float64] | None = None
 ) -> Kernel:
     """The kernel of `estimator` on samples `X`, its parameters as numbers."""
-    gamma = checks.gamma_value(estimator.gamma, X, sample_weight)
+    kind: Any = kernel_class(estimator.kernel)
+    has_gamma = any(field.name == "gamma" for field in fields(kind))
+    gamma = checks.gamma_value(estimator.gamma, X, sample_weight) if has_gamma else 1.0
     return make_kernel(estimator.kernel, gamma, float(estimator.degree), float(estimator.coef0))
 
 
@@ -296,7 +298,8 @@ def finish(
     if isinstance(solution, Solution):
         model = dual_model(problem, gram, solution, estimator.tol)
         attributes, certificate = model.attributes(gram, problem), model.solution.certificate
-        warn_of_fit(name or type(estimator).__name__, estimator, problem, certificate, model.status)
+        called = name or type(estimator).__name__
+        warn_of_fit(called, estimator, problem, certificate, model.status, model.zero)
     else:  # nothing that could be certified
         attributes = weight_attributes(solution, gram)
     for attribute in _OPTIONAL:

@@ -27,6 +27,7 @@ search asks for thresholds many times.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -35,6 +36,9 @@ from numpy.typing import NDArray
 from attop.surrogates import Surrogate
 
 Vector = NDArray[np.float64]
+
+#: Sums may be taken in any order; nothing is said about numbers that are not finite.
+_FAST = {"contract", "nsz", "arcp", "reassoc"}
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,8 @@ class SmoothThreshold:
         Which slopes are between their bounds.
     centred_on_free : bool
         Whether ``q`` is the mean of the free copies, or the gradient.
+    floor : float
+        From which score on a competitor has a slope, if the given one is zero.
     """
 
     value: float
@@ -108,11 +114,12 @@ class SmoothThreshold:
     bend: float
     free: NDArray[np.bool_]
     centred_on_free: bool
+    floor: float
 
     @property
     def share(self) -> Vector:
-        """The gradient: non-negative, and of sum 1 over all copies."""
-        return self.slope / self.total
+        """The gradient: non-negative, and of sum 1 over all copies where any have a slope."""
+        return self.slope / self.total if self.total else self.slope
 
     @property
     def curvature(self) -> Vector:
@@ -137,10 +144,10 @@ def smooth_top_mean(
     """The smooth mean of the K largest scores.
 
     The maximiser is ``p_j = clip((s_j - level) / width + given_j, 0, 1)``, its level found by
-    Newton's steps from `near`, a guess of the threshold.
+    Newton's steps from `near`, a guess of it.
     """
     lifted = scores + width * given
-    guess = np.nan if near is None else near - 0.5 * width
+    guess = np.nan if near is None else near
     level = _level(lifted, weights, float(K), width, guess)
     slope = np.clip((lifted - level) / width, 0.0, 1.0)
     copies = weights * slope
@@ -148,10 +155,10 @@ def smooth_top_mean(
     value = float(copies @ scores) / total
     value -= 0.5 * width * float(weights @ (slope - given) ** 2) / K
     free = (slope > 0.0) & (slope < 1.0)
-    return SmoothThreshold(value, slope, total, 1.0 / (K * width), free, True)
+    return SmoothThreshold(value, slope, total, 1.0 / (K * width), free, True, level)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def _level(lifted, weights, K, width, guess):
     """The root of ``sum v clip((lifted - level) / width, 0, 1) = K``, which falls."""
     low, high = np.min(lifted) - width, np.max(lifted)
@@ -162,13 +169,9 @@ def _level(lifted, weights, K, width, guess):
     for _ in range(200):
         total, free = 0.0, 0.0
         for j in range(lifted.size):
-            x = lifted[j] - level
-            if x > 0.0:
-                if x >= width:
-                    total += weights[j]
-                else:
-                    total += weights[j] * x * scale
-                    free += weights[j]
+            x = (lifted[j] - level) * scale
+            total += weights[j] * min(max(x, 0.0), 1.0)
+            free += weights[j] if (x > 0.0) & (x < 1.0) else 0.0
         excess = total - K
         if abs(excess) <= 1e-13 * K:
             break
@@ -203,16 +206,16 @@ def smooth_quantile(
     curvature = surrogate.curvature
     assert curvature is not None
     scaled = 0.0 if curvature else theta * width
-    start = float(np.max(scores)) if near is None else near
+    start = float(np.max(scores)) if near is None else near + 1.0 / theta
     bend = curvature + scaled
     t = _root(scores, weights, budget, theta, curvature, scaled, surrogate.steepest, given, start)
     slope = np.clip((1.0 + theta * (scores - t) + scaled * given) / bend, 0.0, surrogate.steepest)
     total = float(weights @ slope)
     free = (slope > 0.0) & (slope < surrogate.steepest)
-    return SmoothThreshold(t, slope, total, theta / (total * bend), free, False)
+    return SmoothThreshold(t, slope, total, theta / (total * bend), free, False, t - 1.0 / theta)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def _root(scores, weights, budget, theta, curvature, width, steepest, given, start):
     """The root ``t`` of ``sum v l(theta (s - t)) = budget`` for the smooth surrogate ``l``."""
     t, top = start, np.max(scores)
@@ -234,4 +237,73 @@ def _root(scores, weights, budget, theta, curvature, width, steepest, given, sta
         t += step
         if abs(step) <= 1e-13 * max(abs(t), 1.0 / theta):
             break
+    return t
+
+
+class Opponents(NamedTuple):
+    """The positives, whose losses a threshold that is free weighs against those of competitors."""
+
+    scores: Vector
+    weights: Vector
+    width: float
+    given: Vector
+
+
+def smooth_balance(
+    scores: Vector,
+    weights: Vector,
+    surrogate: Surrogate,
+    width: float,
+    given: Vector,
+    positives: Opponents,
+    near: float | None = None,
+) -> SmoothThreshold:
+    """The threshold at which slopes of the losses of positives and competitors sum up to zero."""
+    assert surrogate.curvature is not None
+    bend = surrogate.curvature + width
+    # From where on each loss has a slope, as the threshold rises, or falls.
+    rising = 1.0 - positives.scores + width * positives.given
+    falling = 1.0 + scores + width * given
+    guess = np.nan if near is None else near + 1.0
+    t = _balance(rising, positives.weights, falling, weights, bend, surrogate.steepest, guess)
+    slope = np.clip((falling - t) / bend, 0.0, surrogate.steepest)
+    total = float(weights @ slope)
+    free = (slope > 0.0) & (slope < surrogate.steepest)
+    bent = 1.0 / (total * bend) if total else 0.0
+    return SmoothThreshold(t, slope, total, bent, free, True, t - 1.0)
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _balance(rising, rising_weights, falling, falling_weights, bend, steepest, guess):
+    """The root of the slopes of ``rising + t`` less those of ``falling - t``.
+
+    The sum never falls; where it is zero on an interval, any point of it will do.
+    """
+    low = min(-np.max(rising), np.min(falling)) - bend
+    high = max(np.max(falling), bend - np.min(rising))
+    t = guess if low < guess < high else 0.5 * (low + high)
+    scale = 1.0 / bend
+    for _ in range(200):
+        up, down, free = 0.0, 0.0, 0.0
+        for i in range(rising.size):
+            x = (rising[i] + t) * scale
+            up += rising_weights[i] * min(max(x, 0.0), steepest)
+            free += rising_weights[i] if (x > 0.0) & (x < steepest) else 0.0
+        for j in range(falling.size):
+            x = (falling[j] - t) * scale
+            down += falling_weights[j] * min(max(x, 0.0), steepest)
+            free += falling_weights[j] if (x > 0.0) & (x < steepest) else 0.0
+        excess = up - down
+        if abs(excess) <= 1e-14 * (up + down):
+            break
+        if excess > 0.0:
+            high = t
+        else:
+            low = t
+        following = t - excess * bend / free if free > 0.0 else np.nan
+        if not low < following < high:
+            following = 0.5 * (low + high)
+        if following == t or not low < following < high:
+            break
+        t = following
     return t

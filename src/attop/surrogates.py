@@ -76,7 +76,8 @@ class Surrogate(ABC):
         if self.curvature is None:
             return float(-C * np.dot(weights, self.conjugate(alpha / C)))
         copies = weighted(alpha, weights)
-        return float(np.sum(copies) - 0.5 * (self.curvature / C) * np.dot(copies, alpha))
+        # In this order, as squares of tiny numbers are zero.
+        return float(np.sum(copies) - 0.5 * np.dot(copies, (self.curvature / C) * alpha))
 
 
 def refuse_unless_quadratic(surrogate: Surrogate, solver: str) -> None:

@@ -11,12 +11,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attop._weights import are_unit, unit_weights, weighted_sum
+from attop._weights import are_unit, of_rows, unit_weights, weighted_sum
 from attop.surrogates import Surrogate, as_floating, as_surrogate
-
-#: So many terms of a sum are held at once.
-_PIECE = 2**16
-
 
 #: Sums of weights may differ by so much, relative to them.
 _ROUNDING = 1e-12
@@ -170,37 +166,31 @@ def surrogate_root(
         x = np.subtract(largest, scores, out=scores if overwrite else None)
         x *= theta
     np.minimum(x, enough + 1.0, out=x)
-    if are_unit(weights):
-        x.sort()
-    else:
-        order = np.argsort(x)
-        x, weights = x[order], weights[order]
-    active = _number_active(x, total, surrogate, weights)
-    return largest - (surrogate.level(x[:active], total, weights[:active]) - 1.0) / theta
+    return largest - (_root(x, total, enough, surrogate, weights) - 1.0) / theta
 
 
-def _sum_of_values(
-    x: NDArray[np.float64], q: float, surrogate: Surrogate, weights: NDArray[np.float64]
+def _root(
+    x: NDArray[np.float64],
+    total: float,
+    above: float,
+    surrogate: Surrogate,
+    weights: NDArray[np.float64],
 ) -> float:
-    """``sum v l(q - 1 - x)``, in pieces that take little memory."""
-    pieces = [slice(start, start + _PIECE) for start in range(0, len(x), _PIECE)]
-    return sum(weighted_sum(surrogate.value(q - 1.0 - x[p]), weights[p]) for p in pieces)
+    """The root ``q`` of ``sum v l(q - 1 - x) = total``, which is not above a given number.
 
-
-def _number_active(
-    x: NDArray[np.float64], total: float, surrogate: Surrogate, weights: NDArray[np.float64]
-) -> int:
-    """How many of the sorted `x` lie below the root ``q`` of ``sum v l(q - 1 - x) = total``.
-
-    By bisection over the sum at each ``x`` itself: a running sum would cancel where
-    large and small ``x`` meet.
+    The sum is convex and grows with ``q``: Newton's steps from the right stay there, and what lies
+    above one of them does not matter any more.  The rest is solved for as soon as all of it does.
     """
-    low, high = 1, len(x)  # x[0] = 0 is always active, as the total is positive
-    while low < high:
-        middle = (low + high + 1) // 2
-        q = x[middle - 1]
-        if _sum_of_values(x[: middle - 1], q, surrogate, weights[: middle - 1]) < total:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    q = above
+    while True:
+        below = x < q
+        x, weights = x[below], of_rows(weights, below)
+        level = surrogate.level(x, total, weights)
+        if level > np.max(x):
+            return level
+        arguments = q - 1.0 - x
+        excess = weighted_sum(surrogate.value(arguments), weights) - total
+        following = q - excess / weighted_sum(surrogate.slope(arguments), weights)
+        if not 0.0 < following < q:  # as near as rounding lets it come
+            return q
+        q = following

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
+import signal
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 from .problems import make_case, size_of
-from .runs import verdicts
+from .runs import Running, verdicts
 from .verdicts import DOUBTFUL, FATAL, FINE, Result
 
 
@@ -19,8 +21,12 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=1000, help="how many")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes")
     parser.add_argument(
-        "--limit", type=float, default=60.0, help="seconds of the processor, small case"
+        "--limit", type=float, default=60.0, help="seconds of the processor that a fit may take"
     )
+    parser.add_argument(
+        "--within", type=float, default=float("inf"), help="begin no case after so many seconds"
+    )
+    parser.add_argument("--table", help="file to which a line per case is appended")
     parser.add_argument("--least", type=int, default=0, help="only of so many samples and more")
     parser.add_argument("--one", action="store_true", help="this seed only, in words")
     options = parser.parse_args()
@@ -31,18 +37,24 @@ def main() -> int:
         return int(result.verdict in FATAL)
     seeds = range(options.seed, options.seed + options.cases)
     seeds = [seed for seed in seeds if size_of(seed) >= options.least]
-    results = _run(seeds, options.jobs, options.limit)
+    results = _run(seeds, options)
     _summary(results)
     return int(any(result.verdict in FATAL for result in results))
 
 
-def _run(seeds: list[int], jobs: int, limit: float) -> list[Result]:
+def _run(seeds: list[int], options: argparse.Namespace) -> list[Result]:
     """All verdicts; those that need a look are shown as they come."""
     results: list[Result] = []
     began = shown = time.monotonic()
+    until, running = began + options.within, _Running()
+    # A run that is ended from outside tells what it has, as one that is interrupted.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        for result in verdicts(seeds, jobs, limit):
+        for result in verdicts(seeds, options.jobs, options.limit, until, running):
             results.append(result)
+            if options.table:
+                with Path(options.table).open("a", encoding="utf-8") as table:
+                    print(_line(result), file=table)
             if result.verdict not in FINE:
                 print(
                     f"seed {result.seed:<8d} {result.kind}, {result.formulation}: {result}",
@@ -56,9 +68,34 @@ def _run(seeds: list[int], jobs: int, limit: float) -> list[Result]:
                     flush=True,
                 )
     except KeyboardInterrupt:
-        print("Interrupted.")
+        print(f"Interrupted. Running were {running}.")
     print(f"\n{len(results)} cases in {time.monotonic() - began:.0f} s")
+    ended = {result.seed for result in results}
+    left = [seed for seed in seeds if seed not in ended]
+    if left:
+        print(f"Not ended, or not begun: {len(left)}, the first is seed {left[0]}")
     return results
+
+
+class _Running:
+    """Tells of cases that take long, so that nobody who kills a run has to ask which it was."""
+
+    seeds: Running = []  # noqa: RUF012 - replaced, never changed
+
+    def __call__(self, running: Running) -> None:
+        self.seeds = running
+        if any(seconds > 10.0 for _, seconds in running):
+            print(f"... still {self}", flush=True)
+
+    def __str__(self) -> str:
+        return ", ".join(f"seed {seed} ({seconds:.0f} s)" for seed, seconds in self.seeds)
+
+
+def _line(result: Result) -> str:
+    """A case as a line of a table."""
+    solvable = "definite" if result.solvable else "other"
+    fields = (result.seed, result.verdict, result.status or "-", solvable, f"{result.seconds:.2f}")
+    return "\t".join(map(str, fields))
 
 
 def _summary(results: list[Result]) -> None:

@@ -27,6 +27,8 @@ class Function:
     gamma: float = 1.0
     degree: int = 3
     coef0: float = 0.0
+    #: Whether entries of kernels of distances are long doubles, as those of others always are.
+    long: bool = False
 
     @classmethod
     def of(cls, X, kernel="rbf", gamma="scale", degree=3, coef0=0.0, **_others: Any) -> Function:
@@ -42,6 +44,12 @@ class Function:
 
     def __call__(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Entries for dense samples of doubles."""
+        if self.long and self.name in ("rbf", "laplacian"):
+            apart = np.zeros((len(X), len(Y)), dtype=LONG)
+            for j in range(X.shape[1]):
+                difference = np.abs(X[:, j].astype(LONG)[:, None] - Y[:, j].astype(LONG))
+                apart += difference**2 if self.name == "rbf" else difference
+            return np.exp(-LONG(self.gamma) * apart)
         if self.name == "rbf":
             return np.exp(-self.gamma * cdist(X, Y, "sqeuclidean"))
         if self.name == "laplacian":
@@ -213,7 +221,8 @@ def judge(
     primal = _primal(task, norm2, scores, t)
     scale = max(abs(primal), abs(dual))
     gap = np.inf if not np.isfinite(scale) else (primal - dual) / scale if scale > 0.0 else 0.0
-    error = 4.0 * ROUNDING * np.max(sizes, initial=0.0) * np.sum(np.abs(a))
+    unit = ROUNDING * (2.0**-11 if function.long else 1.0)
+    error = 4.0 * unit * np.max(sizes, initial=0.0) * np.sum(np.abs(a))
     rounding = float(error / scale) if np.isfinite(scale) and scale > 0.0 else 0.0
     violation = max(other, _infeasibility(task, alpha, beta))
     return Judgement(

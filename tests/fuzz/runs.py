@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
@@ -20,10 +20,15 @@ _SPAWN = multiprocessing.get_context("spawn")  # a fork would inherit threads of
 _SECONDS_TO_BEGIN = 900.0
 #: Where the processor is shared, or waited for in vain, a case ends after this many limits.
 _PATIENCE = 10.0
+#: So often who wants to know is told which cases are running.
+_TOLD = 10.0
+
+#: Seeds and for how many seconds they have been running.
+Running = list[tuple[int, float]]
 
 
 def limit_of(seed: int, seconds: float) -> float:
-    """Seconds of the processor that a case may take; large ones more."""
+    """Seconds of the processor after which a case is ended, referee included; large ones more."""
     return seconds * (1.0 + size_of(seed) / 2000)
 
 
@@ -52,14 +57,15 @@ class Worker:
             self.process.start()
         theirs.close()
         self.seed: int | None = None
+        self.began = time.monotonic()
         self.ready = False
         self.ends = time.monotonic() + _SECONDS_TO_BEGIN
 
     def begin(self, seed: int, seconds: float) -> None:
         """Judge the case of this seed."""
-        limit = limit_of(seed, seconds)
-        self.seed, self.ends = seed, time.monotonic() + _PATIENCE * limit
-        self.connection.send((seed, limit))
+        limit, self.began = limit_of(seed, seconds), time.monotonic()
+        self.seed, self.ends = seed, self.began + _PATIENCE * limit
+        self.connection.send((seed, limit, seconds))
 
     def answer(self) -> Result | None:
         """The verdict that has arrived; None for the word that the worker is ready."""
@@ -81,8 +87,28 @@ class Worker:
         return _without_verdict(self.seed, "hang", "not ended in time")
 
 
-def verdicts(seeds: Iterable[int], jobs: int, seconds: float) -> Iterator[Result]:
-    """The verdict on each seed, in the order in which they come."""
+def verdicts(
+    seeds: Iterable[int],
+    jobs: int,
+    seconds: float,
+    until: float = float("inf"),
+    watch: Callable[[Running], None] = lambda running: None,
+) -> Iterator[Result]:
+    """The verdict on each seed, in the order in which they come.
+
+    Parameters
+    ----------
+    seeds : iterable of int
+        The cases; each is begun in this order.
+    jobs : int
+        Processes at once.
+    seconds : float
+        Seconds of the processor that a fit may take.
+    until : float
+        No case is begun after this moment of `time.monotonic`.
+    watch : function
+        Told every now and then which cases are running, and at their beginnings.
+    """
     left = deque(seeds)
     # The first worker compiles what the cache on disk lacks; others then find it there.
     workers = [Worker()]
@@ -90,7 +116,11 @@ def verdicts(seeds: Iterable[int], jobs: int, seconds: float) -> Iterator[Result
     workers += [Worker() for _ in range(jobs - 1)]
     try:
         while workers:
+            if time.monotonic() >= until:
+                left.clear()
             yield from _turn(workers, left, seconds)
+            now = time.monotonic()
+            watch([(w.seed, now - w.began) for w in workers if w.seed is not None])
     finally:
         for worker in workers:
             worker.process.kill()
@@ -99,7 +129,7 @@ def verdicts(seeds: Iterable[int], jobs: int, seconds: float) -> Iterator[Result
 def _turn(workers: list[Worker], left: deque[int], seconds: float) -> Iterator[Result]:
     """Wait for the next event; what it brought."""
     now = time.monotonic()
-    soonest = max(0.0, min(worker.ends for worker in workers) - now)
+    soonest = min(_TOLD, max(0.0, min(worker.ends for worker in workers) - now))
     heard: set[Connection] = set(wait([w.connection for w in workers], soonest))
     for worker in list(workers):
         if worker.connection in heard:
@@ -138,14 +168,14 @@ def _work(connection: Connection) -> None:
     connection.send(None)
     while True:
         try:
-            seed, limit = connection.recv()
+            seed, limit, slow = connection.recv()
         except EOFError:  # the run was ended from outside
             return
         # The package looks at this at every fit: now and then it is to use its threads.
         os.environ["OMP_NUM_THREADS"] = str(threads_of(seed))
         _die_after(limit)
         try:
-            result = verdict_on(seed)
+            result = verdict_on(seed, slow)
         except Exception as error:  # of the fuzzer itself
             result = _without_verdict(seed, "crash", f"in the fuzzer: {error!r}")
         _die_after(0.0)

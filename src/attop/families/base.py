@@ -30,7 +30,7 @@ from attop._weights import weighted
 
 if TYPE_CHECKING:
     from attop.problem import Problem
-    from attop.smooth import SmoothThreshold
+    from attop.smooth import Opponents, SmoothThreshold
 
 Vector = NDArray[np.float64]
 
@@ -167,6 +167,7 @@ class Family(ABC):
         width: float,
         given: Vector,
         near: float | None = None,
+        positives: Opponents | None = None,
     ) -> SmoothThreshold:
         """The threshold made smooth over a `width`, close to the `given` slopes (primal solver).
 

@@ -13,16 +13,19 @@ penalty for the quadratic hinge.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
 
-from attop._weights import are_unit, unit_weights, weighted_sum
+from attop._weights import are_unit, of_rows, unit_weights, weighted_sum
 from attop.families.base import BetaTerms, Family, Vector
 from attop.families.largest import proportional_multiple
 from attop.surrogates import Surrogate
 from attop.thresholds import top_copies
+
+if TYPE_CHECKING:
+    from attop.smooth import SmoothThreshold
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,18 @@ class FixedCap(Family):
 
     def slopes(self, problem, competitors, weights, threshold) -> Vector:
         return problem.surrogate.slope(competitors - threshold)
+
+    def largest_beta(self, problem, beta) -> float:
+        return float(problem.C)
+
+    def smooth_threshold(
+        self, problem, competitors, weights, width, given, near=None, positives=None
+    ) -> SmoothThreshold:
+        from attop.smooth import smooth_balance  # compiled: not at import
+
+        # As wide as the loss, which the competitors have, too.
+        surrogate, width = problem.surrogate, positives.width
+        return smooth_balance(competitors, weights, surrogate, width, given, positives, near)
 
     def project(self, problem, alpha, beta, delta) -> tuple[Vector, Vector]:
         from attop.projections import project_without_cap  # compiled: not at import
@@ -102,6 +117,34 @@ def _balance(ends: Vector, copies: Vector, n_positives: int, surrogate: Surrogat
         return rising - weighted_sum(surrogate.slope(of_competitors - t - 1.0), weights)
 
     low, high = float(np.min(ends)), float(np.max(ends))
+    if np.isnan(slope(low)) or np.isnan(slope(high)):  # scores that ran away, or overflow
+        return np.nan
     if slope(low) >= 0.0 or slope(high) <= 0.0:
         return low if slope(low) >= 0.0 else high
+    near = _by_newton(of_positives, of_competitors, positive_weights, weights)
+    if surrogate.curvature and near is not None:
+        return near
     return float(brentq(slope, low, high, xtol=1e-300, rtol=8.9e-16))
+
+
+def _by_newton(
+    of_positives: Vector, of_competitors: Vector, positive_weights: Vector, weights: Vector
+) -> float | None:
+    """Where distances to the positives below balance those to the competitors above.
+
+    Between two of them the sum is linear, and few steps lead to the right piece; None where they
+    do not end there.
+    """
+    t = float(np.mean(of_competitors))
+    for _ in range(30):
+        below, above = of_positives < t, of_competitors > t
+        counts = of_rows(positive_weights, below), of_rows(weights, above)
+        lacking = weighted_sum(of_competitors[above] - t, counts[1])
+        lacking -= weighted_sum(t - of_positives[below], counts[0])
+        size = float(np.sum(counts[0])) + float(np.sum(counts[1]))
+        if size == 0.0:
+            return None
+        t += lacking / size
+        if abs(lacking) <= 2.0**-50 * size * max(abs(t), 1.0):
+            return t
+    return None

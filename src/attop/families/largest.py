@@ -42,7 +42,7 @@ class Largest(Family):
         return weighted_sum(beta, weights) / _one_sample(weights)
 
     def smooth_threshold(
-        self, problem, competitors, weights, width, given, near=None
+        self, problem, competitors, weights, width, given, near=None, positives=None
     ) -> SmoothThreshold:
         from attop.smooth import smooth_top_mean  # compiled: not at import
 
@@ -74,8 +74,12 @@ def proportional_multiple(margin: float) -> float:
 
 def positives_can_fill(problem, K: int) -> bool:
     """Whether the positives compete themselves, and alone can fill the top K."""
+    competitors, first = problem.competitors, problem.positives[:1]
+    place = int(np.searchsorted(competitors, first)[0])
     return (
-        float(np.sum(problem.positive_weights)) >= K
+        place < len(competitors)
+        and bool(competitors[place] == first)  # mostly all of them compete, or none
+        and float(np.sum(problem.positive_weights)) >= K
         and bool(np.isfinite(problem.C))
-        and bool(np.isin(problem.positives, problem.competitors).all())
+        and bool(np.isin(problem.positives, competitors).all())
     )

@@ -46,7 +46,7 @@ class SurrogateQuantile(Family):
         return problem.surrogate.slope(self.theta * (competitors - threshold))
 
     def smooth_threshold(
-        self, problem, competitors, weights, width, given, near=None
+        self, problem, competitors, weights, width, given, near=None, positives=None
     ) -> SmoothThreshold:
         from attop.smooth import smooth_quantile  # compiled: not at import
 

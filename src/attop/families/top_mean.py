@@ -69,7 +69,7 @@ class TopMean(Family):
         return weighted_sum(beta, problem.competitor_weights) / self.K
 
     def smooth_threshold(
-        self, problem, competitors, weights, width, given, near=None
+        self, problem, competitors, weights, width, given, near=None, positives=None
     ) -> SmoothThreshold:
         from attop.smooth import smooth_top_mean  # compiled: not at import
 

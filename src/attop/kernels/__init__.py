@@ -1,8 +1,8 @@
 """Kernels, their matrices, and the stores of kernel columns.
 
-* `base`: what a kernel is, with its traits; `functions`: the kernels there are, by name;
+* `base`: what a kernel is, with its traits; `functions`, `given`: the kernels there are, by name;
 * `gram`: the kernel matrix of the training samples, in float64 blocks; `gaussian`, `extended`,
-  `features`, `blocks`: what the kernels are made of;
+  `features`, `forms`, `blocks`: what the kernels are made of;
 * `stores`: opens columns for a solver; `columns`, `linear`: keep them, or do without; `sources`,
   `compiled`: compute them; `errors`: how far they may be off.
 """

@@ -32,6 +32,7 @@ from attop.kernels.gaussian import distance_rounding
 
 if TYPE_CHECKING:
     from attop.kernels.columns import Workers
+    from attop.kernels.forms import Form
     from attop.kernels.gram import Gram
     from attop.kernels.sources import ColumnSource
 
@@ -106,6 +107,11 @@ class Kernel(metaclass=_ByName):
     def definite(self) -> bool:
         """Whether it is known to be positive semi-definite; False where it may or may not be."""
         return False
+
+    @property
+    def form(self) -> Form | None:
+        """How entries come from inner products; None where they do not, or not fast."""
+        return None
 
     @property
     def threads(self) -> int:
@@ -192,6 +198,15 @@ class Kernel(metaclass=_ByName):
     def extended_roundings(self, n_features: int) -> float:
         """Roundings that such an entry takes, in any order of summation."""
         return n_features + 4.0
+
+    def expansion(
+        self, vectors: Any, coefficients: NDArray[np.float64]
+    ) -> Callable[[Any], NDArray[np.float64]] | None:
+        """A function of samples that gives ``sum_v coefficients_v k(x, vector_v)`` of each.
+
+        None where kernel entries are the way to it.
+        """
+        return None
 
     def source(self, gram: Gram, dtype: np.dtype, workers: Workers) -> ColumnSource:
         """What computes columns of the kernel matrix `gram` fast, in `dtype` or in float64."""

@@ -19,6 +19,9 @@ _LN2_LOW = _F(-2.12194440e-4)
 _BIAS = np.int32(127)
 _MANTISSA = np.int32(23)
 
+#: Sparse samples that are spread out at once: with some hundred features they fit the cache.
+SPREAD = 256
+
 
 @njit(cache=True, nogil=True)
 def nothing():
@@ -63,6 +66,44 @@ def _gaussian_double(start, stop, block, norms_block, norms, gamma):
         row, norm = block[i, start:stop], norms_block[i]
         for j in range(row.size):
             row[j] = np.expm1(-gamma * max(norm + norms[j] - 2.0 * row[j], 0.0))
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def sparse_gaussian(start, stop, X, norms, rows, norms_rows, gamma, out):
+    """``out[i, j] = exp(-gamma |x_i - x_j|^2) - 1`` of sparse `rows` and some samples of `X`.
+
+    Both are the arrays of CSR matrices, and the number of their features.  Some samples at a time
+    are spread out feature by feature: a sample's products with all of them are then sums of a few
+    contiguous lines, and stay in the cache until they are entries.
+    """
+    data, indices, indptr, n_features = X
+    row_data, row_indices, row_indptr, _ = rows
+    spread = np.zeros((n_features, SPREAD), dtype=data.dtype)
+    for first in range(start, stop, SPREAD):
+        last = min(first + SPREAD, stop)
+        for j in range(first, last):
+            for p in range(indptr[j], indptr[j + 1]):
+                spread[indices[p], j - first] += data[p]
+        for i in range(norms_rows.size):
+            sums = out[i, first:last]
+            sums[:] = 0.0
+            p, end = row_indptr[i], row_indptr[i + 1]
+            while p + 4 <= end:  # four lines for each load and store of the sums
+                a, b, c, d = row_data[p], row_data[p + 1], row_data[p + 2], row_data[p + 3]
+                s, t = spread[row_indices[p]], spread[row_indices[p + 1]]
+                u, v = spread[row_indices[p + 2]], spread[row_indices[p + 3]]
+                for j in range(sums.size):
+                    sums[j] += (a * s[j] + b * t[j]) + (c * u[j] + d * v[j])
+                p += 4
+            while p < end:
+                a, s = row_data[p], spread[row_indices[p]]
+                for j in range(sums.size):
+                    sums[j] += a * s[j]
+                p += 1
+        _gaussian_single(first, last, out, norms_rows, norms, gamma)
+        for j in range(first, last):
+            for p in range(indptr[j], indptr[j + 1]):
+                spread[indices[p], j - first] = 0.0
 
 
 def gaussian_minus_one(start, stop, block, norms_block, norms, gamma):

@@ -14,10 +14,11 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics import pairwise
 
 from attop._words import suggestion
-from attop.kernels.base import PRODUCTS, Entries, Kernel
+from attop.kernels.base import PRODUCTS, Kernel
 from attop.kernels.blocks import BLOCK, as_float64
 from attop.kernels.errors import EntryRounding
 from attop.kernels.extended import Long, exponentials, inner_products
+from attop.kernels.forms import Form, GaussianForm, PolynomialForm, SigmoidForm
 from attop.kernels.gaussian import (
     Points,
     centre,
@@ -27,7 +28,9 @@ from attop.kernels.gaussian import (
     gaussian_onto,
     gaussian_whole,
 )
+from attop.kernels.given import FunctionKernel, Precomputed
 from attop.kernels.gram import Gram
+from attop.kernels.matching import Matching
 
 if TYPE_CHECKING:
     from attop.kernels.columns import Workers
@@ -50,6 +53,10 @@ __all__ = [
     "kernel_class",
     "make_kernel",
 ]
+
+
+#: Powers that are made of products.
+_MULTIPLIED = range(1, 9)
 
 
 class _OfScikitLearn(Kernel):
@@ -112,6 +119,11 @@ class Gaussian(_OfScikitLearn):
     def values(self, X: Any, Y: Any) -> NDArray[np.float64]:
         """Kernel values of the rows of `X` against the rows of `Y`."""
         return gaussian_kernel(X, Y, self.gamma)
+
+    @property
+    def form(self) -> Form:
+        """How entries come from inner products."""
+        return GaussianForm(self.gamma)
 
     def onto(self, Y: Any) -> Callable[[Any, slice], NDArray[np.float64]]:
         """A function of some `X` and a slice of `Y` that gives their kernel values."""
@@ -222,6 +234,13 @@ class Polynomial(_OfScikitLearn):
         """A power multiplies the relative rounding of its base."""
         return max(1.0, float(self.degree))
 
+    @property
+    def form(self) -> Form | None:
+        """How entries come from inner products; None where powers are no few products."""
+        if self.degree not in _MULTIPLIED:
+            return None
+        return PolynomialForm(self.gamma, self.coef0, int(self.degree))
+
     def values(self, X: Any, Y: Any) -> Any:
         """Kernel values of the rows of `X` against the rows of `Y`."""
         return pairwise.polynomial_kernel(
@@ -261,6 +280,11 @@ class Sigmoid(_OfScikitLearn):
         _check(self, "gamma", lambda value: 0.0 < value < np.inf, "in (0, inf)")
         _check(self, "coef0", np.isfinite, "a finite number")
 
+    @property
+    def form(self) -> Form:
+        """How entries come from inner products."""
+        return SigmoidForm(self.gamma, self.coef0)
+
     def values(self, X: Any, Y: Any) -> Any:
         """Kernel values of the rows of `X` against the rows of `Y`."""
         return pairwise.sigmoid_kernel(X, Y, gamma=self.gamma, coef0=self.coef0)
@@ -269,108 +293,6 @@ class Sigmoid(_OfScikitLearn):
         """The same in extended precision, with their sizes."""
         inner, size = inner_products(X, Y, self.gamma, self.coef0)
         return np.tanh(inner), size + 1.0
-
-
-@dataclass(frozen=True)
-class Matching(Kernel):
-    r""":math:`k(x, y)` is the share of the features in which `x` and `y` are equal.
-
-    For features that are names written as numbers: categories, or the leaves of a forest that
-    `~attop.forest.ForestKernel` gives.
-    """
-
-    name = "matching"
-    definite = True
-    approximations = ()
-
-    def values(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        """Kernel values of the rows of `X` against the rows of `Y`."""
-        from attop.kernels.matching import shares  # whose compiled functions load slowly
-
-        return shares(X, Y)
-
-    def diagonal(self, X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """One for every sample."""
-        return np.ones(len(rows))
-
-    def rounding(self, X: Any, rows: NDArray[np.intp]) -> EntryRounding:
-        """Counts are exact, and rounded once by the division."""
-        return EntryRounding(2.0**-53)
-
-    def extended(self, X: Any, Y: Any) -> tuple[Entries, NDArray[np.float64]]:
-        """The counts divided in extended precision, and their sizes."""
-        counts = np.rint(self(X, Y) * X.shape[1])
-        entries = counts.astype(np.longdouble) / X.shape[1]
-        return entries, entries.astype(np.float64)
-
-    def extended_roundings(self, n_features: int) -> float:
-        """Roundings of an entry, which is not a sum over features."""
-        return super().extended_roundings(0)
-
-    def source(self, gram: Gram, dtype: np.dtype, workers: Workers) -> ColumnSource:
-        """Columns by counting equal whole numbers."""
-        from attop.kernels.matching import MatchingSource, codes_of
-
-        return MatchingSource(codes_of(gram.X)[0], dtype)
-
-
-@dataclass(frozen=True)
-class Precomputed(Kernel):
-    """The training samples are the kernel matrix: entries are read, not computed."""
-
-    name = "precomputed"
-    precomputed = True
-    approximations = ()
-
-    def values(self, X: Any, Y: Any) -> Any:
-        """There is no function of two samples."""
-        raise ValueError("A precomputed kernel has no values of samples: they are the entries.")
-
-    def block(self, X: Any, rows, columns) -> NDArray[np.float64]:
-        """The entries of the kernel matrix `X` at `rows` x `columns`."""
-        return np.asarray(X[np.ix_(rows, columns)], dtype=np.float64)
-
-    def diagonal(self, X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The entries of its diagonal at `rows`."""
-        return np.diagonal(X)[rows].astype(np.float64)
-
-    def rounding(self, X: Any, rows: NDArray[np.intp]) -> EntryRounding:
-        """Entries are what they are; their products with coefficients round once."""
-        return EntryRounding(2.0**-53)
-
-    def extended_block(self, X: Any, rows, columns) -> tuple[Entries, NDArray[np.float64]]:
-        """The entries at `rows` x `columns`, which define the problem, and their sizes."""
-        entries = self.block(X, rows, columns)
-        return entries, np.abs(entries)
-
-    def extended_roundings(self, n_features: int) -> float:
-        """Roundings of an entry, which is not a sum over features."""
-        return super().extended_roundings(0)
-
-
-@dataclass(frozen=True)
-class FunctionKernel(Kernel):
-    """A function of a user's, of which nothing is known.
-
-    Parameters
-    ----------
-    function : callable
-        Takes two arrays of samples and returns the matrix of their kernel values.
-    """
-
-    function: Callable[..., Any]
-
-    name = "callable"
-    approximations = ()
-    threads = 1  # it need not bear more
-
-    def values(self, X: Any, Y: Any) -> Any:
-        """What the function returns."""
-        return self.function(X, Y)
-
-    def __call__(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        """The same in float64, by one call."""
-        return self._checked(as_float64(X), as_float64(Y))
 
 
 #: The kernels by name.

@@ -25,6 +25,8 @@ from attop.kernels.columns import Workers
 FOR_CENTRE = 1024
 
 _FAST = {"contract", "nsz", "arcp", "reassoc"}
+#: Entries of sparse samples that are worth a second thread.
+_WORTH_A_THREAD = 2**20
 #: Samples that one call sums up, so that an interrupt is seen in between.
 _ROWS = 2**17
 
@@ -134,8 +136,26 @@ class LinearStore:
 
 def _squares(X) -> NDArray[np.float64]:
     """Squared norms of sparse samples, in double precision whatever theirs is."""
-    squares: NDArray[np.float64] = np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
+    squares = np.zeros(X.shape[0])
+    _sparse_squares(X.data, X.indptr, squares)
     return squares
+
+
+def product_of_all(X, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``X vector`` for CSR samples of any precision, in double precision."""
+    out, workers = np.zeros(X.shape[0]), Workers()
+    least = max(1, _WORTH_A_THREAD * len(out) // max(1, X.nnz))
+    arrays = X.data, X.indices, X.indptr, vector, out
+    try:
+        workers.over_rows(sparse_product, len(out), *arrays, least=least)
+    finally:
+        workers.close()
+    return out
+
+
+def sparse_norms(X) -> NDArray[np.float64]:
+    """Norms of CSR samples, in double precision whatever theirs is."""
+    return np.sqrt(_squares(X))
 
 
 def weighted_gram(X, rows: NDArray[np.intp], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -180,31 +200,73 @@ def dense_product(start, stop, X, vector, offset, out):
         out[i] += total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def dense_product_of(start, stop, X, rows, vector, offset, out):
+    """The same of some rows."""
+    for i in range(start, stop):
+        sample = X[rows[i]]
+        total = -offset
+        for j in range(vector.size):
+            total += sample[j] * vector[j]
+        out[i] += total
+
+
+# Indices are made unsigned, since numba looks whether signed ones count from the end.
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def sparse_sum(data, indices, indptr, rows, weights, vector):
     """Add ``sum weights_i x_i`` to a vector."""
     for i in range(rows.size):
-        for k in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            vector[indices[k]] += weights[i] * data[k]
+        row, weight = rows[i], weights[i]
+        for k in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            vector[np.uint64(indices[k])] += weight * data[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def sparse_product(start, stop, data, indices, indptr, vector, out):
     """Add ``<x, vector>`` to each entry of `out`."""
     for i in range(start, stop):
         total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += data[k] * vector[indices[k]]
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += data[k] * vector[np.uint64(indices[k])]
         out[i] += total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def sparse_product_of(start, stop, data, indices, indptr, rows, vector, out):
+    """The same of some rows."""
+    for i in range(start, stop):
+        total = 0.0
+        for k in range(np.uint64(indptr[rows[i]]), np.uint64(indptr[rows[i] + 1])):
+            total += data[k] * vector[np.uint64(indices[k])]
+        out[i] += total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def add_squares(data, indices, indptr, rows, weights, vector):
+    """Add ``sum weights_i x_i^2`` to a vector."""
+    for i in range(rows.size):
+        for k in range(np.uint64(indptr[rows[i]]), np.uint64(indptr[rows[i] + 1])):
+            vector[np.uint64(indices[k])] += weights[i] * data[k] * data[k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _sparse_squares(data, indptr, out):
+    for i in range(out.size):
+        total = 0.0
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += np.float64(data[k]) * data[k]
+        out[i] = total
 
 
 @njit(cache=True, nogil=True)
 def _half_gram(data, indices, indptr, rows, weights, total):
     """Half of ``sum weights_r x_r x_r'``: with its transpose it is the whole."""
     for i in range(rows.size):
-        start, stop = indptr[rows[i]], indptr[rows[i] + 1]
+        start, stop = np.uint64(indptr[rows[i]]), np.uint64(indptr[rows[i] + 1])
         for k in range(start, stop):
-            value, row = weights[i] * data[k], indices[k]
-            total[row, row] += 0.5 * value * data[k]
+            value, row = weights[i] * data[k], total[np.uint64(indices[k])]
             for m in range(start, k):
-                total[row, indices[m]] += value * data[m]
+                row[np.uint64(indices[m])] += value * data[m]
+            row[np.uint64(indices[k])] += 0.5 * value * data[k]

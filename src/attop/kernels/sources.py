@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: Sparse samples get a dense copy of at most so many bytes, if its numbers are at most so many
 #: times those that are not zero: products of dense matrices are that much faster.
 _SPARE, _FASTER = 2**28, 32
+#: Columns of sparse samples in single precision are computed as they are where their numbers are so
+#: many times those that are not zero, and so many features at most are spread out.
+_SPARSER, _SPREAD = 4, 2**14
 #: Samples that the centre is taken from, at least.
 _FOR_CENTRE = 1024
 #: Samples whose entries may be off by more than this are far: in single precision from where on
@@ -88,7 +91,7 @@ class GaussianSource:
         self.samples, self.gamma, self._original = samples, gamma, original
         self.n_samples, self.dtype = samples.n_samples, samples.dtype
         self.diagonal, self.work = np.zeros(self.n_samples), samples.work
-        rounding = gaussian.distance_rounding(samples.X.shape[1], self.dtype)
+        rounding = gaussian.distance_rounding(samples.n_terms, self.dtype)
         single = self.dtype == np.float32
         self._border = gaussian.far_norm2(gamma, rounding, _FAR_SINGLE if single else _FAR_DOUBLE)
         norms = samples.squared_norms * (1.0 + 1e-6)  # they are rounded themselves
@@ -119,16 +122,14 @@ class GaussianSource:
 
     def compute(self, rows, out, workers) -> None:
         """Write column ``rows[i]`` into ``out[i]``."""
-        self.samples.inner_products(rows, out)
-        self._finish(out, rows, self.samples.squared_norms, workers)
+        self._entries(rows, out, self.samples, workers)
         self._mend(out, rows, np.arange(self.n_samples))
 
     def block(self, rows, columns, workers):
         """The entries at `rows` x `columns`."""
         other = self.samples.subset(columns)
         out = np.empty((len(rows), len(columns)), dtype=self.dtype)
-        self.samples.inner_products(rows, out, other)
-        self._finish(out, rows, other.squared_norms, workers)
+        self._entries(rows, out, other, workers)
         self._mend(out, rows, columns)
         return out
 
@@ -137,10 +138,16 @@ class GaussianSource:
         samples = as_float64(self._original[rows])
         return gaussian.gaussian_kernel(samples, samples, self.gamma)
 
-    def _finish(self, out, rows, norms, workers) -> None:
-        """Turn inner products of the samples at `rows` into kernel entries."""
-        own, gamma = self.samples.squared_norms[rows], self.dtype.type(self.gamma)
-        workers.over_rows(compiled.gaussian_minus_one, len(norms), out, own, norms, gamma)
+    def _entries(self, rows, out, others: Samples, workers) -> None:
+        """Write the entries of the samples at `rows` with all `others`, by products."""
+        own, norms = self.samples.squared_norms[rows], others.squared_norms
+        gamma, n = self.dtype.type(self.gamma), others.n_samples
+        if self.samples.spread:
+            X, some = csr_arrays(others.X), csr_arrays(self.samples.X[rows])
+            workers.over_rows(compiled.sparse_gaussian, n, X, norms, some, own, gamma, out)
+        else:
+            self.samples.inner_products(rows, out, others)
+            workers.over_rows(compiled.gaussian_minus_one, n, out, own, norms, gamma)
 
     def _mend(self, out, rows, columns) -> None:
         """Compute the entries at `rows` x `columns` that the product cannot tell."""
@@ -239,20 +246,23 @@ class GramSource:
 class Samples:
     """Training samples prepared for matrix products, dense or CSR."""
 
-    def __init__(self, X, squared_norms: NDArray[Any]) -> None:
+    def __init__(self, X, squared_norms: NDArray[Any], spread: bool = False) -> None:
         self.X, self.squared_norms = X, squared_norms
+        #: Whether columns of sparse ones are computed as they are, by a compiled function.
+        self.spread = spread
         self.n_samples, self.dtype = X.shape[0], X.dtype
 
     @classmethod
     def prepare(cls, X, dtype: np.dtype, workers: Workers) -> Samples:
         """Centre dense samples and leave out features that do not vary; both change nothing."""
         n = X.shape[0]
-        if sp.issparse(X) and _faster_dense(X):
+        spread = sp.issparse(X) and dtype == np.float32 and _faster_spread(X)
+        if sp.issparse(X) and not spread and _faster_dense(X):
             X = X.toarray()  # rounded only when centred
         if sp.issparse(X):
             X = sp.csr_array(X, dtype=dtype)
             squares = X.multiply(X).sum(axis=1, dtype=np.float64)
-            return cls(X, np.asarray(squares).ravel().astype(dtype))
+            return cls(X, np.asarray(squares).ravel().astype(dtype), spread)
         features = _varying_features(X, workers)
         # Any centre would do: that of some samples saves a pass over all.
         some = X[:: max(1, n // _FOR_CENTRE), features]
@@ -267,9 +277,16 @@ class Samples:
         """Features that an inner product has to go through, on average."""
         return self.X.nnz / self.n_samples if sp.issparse(self.X) else self.X.shape[1]
 
-    def inner_products(self, rows, out, others: Samples | None = None) -> None:
+    @property
+    def n_terms(self) -> int:
+        """Terms of an inner product at most."""
+        if sp.issparse(self.X):
+            return int(np.max(np.diff(self.X.indptr), initial=1))
+        return int(self.X.shape[1])
+
+    def inner_products(self, rows, out, others: Samples) -> None:
         """Write the inner products of sample ``rows[i]`` with all `others` into ``out[i]``."""
-        X = self.X if others is None else others.X
+        X = others.X
         if sp.issparse(X):
             out[:] = (X @ self.X[rows].toarray().T).T
         else:
@@ -281,7 +298,18 @@ class Samples:
 
     def subset(self, rows) -> Samples:
         """The samples at `rows`."""
-        return Samples(self.X[rows], self.squared_norms[rows])
+        return Samples(self.X[rows], self.squared_norms[rows], self.spread)
+
+
+def _faster_spread(X) -> bool:
+    """Whether columns of sparse samples are fastest computed from a few features of each."""
+    return X.shape[1] <= _SPREAD and X.nnz * _SPARSER <= X.shape[0] * X.shape[1]
+
+
+def csr_arrays(X) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64], int]:
+    """What compiled functions take of a CSR matrix, of few types."""
+    indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+    return X.data, indices, indptr, X.shape[1]
 
 
 def _faster_dense(X) -> bool:

@@ -63,6 +63,9 @@ def is_positive(y_true: ArrayLike, pos_label: Any = None) -> NDArray[np.bool_]:
 
     Without `pos_label` the labels must be {0, 1} or {-1, 1}, and 1 is positive.
     """
+    if isinstance(y_true, np.ndarray) and y_true.dtype == bool and y_true.ndim == 1:
+        if pos_label is None or pos_label is True:  # there is nothing to find out
+            return y_true
     labels = column_or_1d(y_true)
     assert_all_finite(labels, input_name="y_true")
     kind = type_of_target(labels, input_name="y_true")

@@ -106,6 +106,7 @@ class Stores:
         self.task = task
         self._stack = ExitStack()
         self._kernel: Kernel | None = None
+        self._models: dict[tuple[int, float], AtTopClassifier] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -131,18 +132,21 @@ class Stores:
             shared.forget()
             train = np.sort(self.task.folds[fold][0])
             chosen = [i for i, c in enumerate(self.task.candidates) if c.kernel == kernel]
-            models = [self._model(self.task.candidates[i], train) for i in chosen]
+            models = [self._model(i, train) for i in chosen]
             problems = [pipeline.problem_of(model, self.task.data, train) for model in models]
             for i in walking_order(problems):
                 yield self._fit(shared, chosen[i], fold, models[i], problems[i])
 
-    def _model(self, candidate: Candidate, train: NDArray[np.intp]) -> AtTopClassifier:
-        data = self.task.data.subset(train)
+    def _model(self, i: int, train: NDArray[np.intp]) -> AtTopClassifier:
+        """A candidate, with the C that its lambda means on the samples of a fold."""
+        candidate, data = self.task.candidates[i], self.task.data.subset(train)
         there = slice(None) if data.sample_weight is None else data.sample_weight > 0.0
         if len(np.unique(data.positive[there])) < 2:
             raise ValueError("The training samples of every fold must be of both classes.")
         n = data.n_losses(candidate.estimator.formulation)
-        return with_parameters(candidate.estimator, candidate.parameters, n)
+        if (i, n) not in self._models:
+            self._models[i, n] = with_parameters(candidate.estimator, candidate.parameters, n)
+        return self._models[i, n]
 
     def _fit(
         self, shared: SharedFits, i: int, fold: int, model: AtTopClassifier, problem: Problem

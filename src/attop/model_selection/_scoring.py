@@ -12,6 +12,7 @@ from sklearn.metrics._scorer import _BaseScorer
 
 from attop._labels import TopScoreMixin
 from attop.metrics import get_scorer
+from attop.metrics._scorers import _TopScorer
 
 #: From a classifier, samples and labels to a number, larger is better.
 Scorer = Callable[..., float]
@@ -34,13 +35,18 @@ class Decided(TopScoreMixin, ClassifierMixin, BaseEstimator):
     ) -> float:
         """What `scorer` says of the samples, whose labels are `y`."""
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if isinstance(scorer, _TopScorer) and "pos_label" not in scorer._kwargs:
+            # The metric itself: to find out anew who is positive takes as long as a small fit.
+            positive = y == self.pos_label_
+            values = scorer._kwargs | weights
+            return float(scorer._score_func(positive, self.scores, pos_label=True, **values))
         return float(scorer(self, np.zeros((len(y), 1)), y, **weights))
 
 
 def scorer_of(scoring: Any) -> Scorer:
     """The scorer that `scoring` stands for: a name, a scorer or a metric."""
     if isinstance(scoring, str):
-        return get_scorer(scoring)
+        return _RocAuc() if scoring == "roc_auc" else get_scorer(scoring)
     if isinstance(scoring, _BaseScorer):
         return scoring
     if callable(scoring):
@@ -61,3 +67,16 @@ class _MetricScorer:
     def __call__(self, estimator: Any, X: Any, y: Any, **weights: Any) -> float:
         positive = np.asarray(y) == estimator.pos_label_
         return float(self.metric(positive.astype(int), estimator.top_score(X), **weights))
+
+
+class _RocAuc:
+    """Scikit-learn's ``"roc_auc"``, which itself takes as long as a small fit."""
+
+    def __call__(self, estimator: Any, X: Any, y: Any, **weights: Any) -> float:
+        positive, scores = np.asarray(y) == estimator.pos_label_, estimator.top_score(X)
+        above, others = scores[positive], np.sort(scores[~positive])
+        if weights or not (len(above) and len(others) and np.isfinite(scores).all()):
+            return float(get_scorer("roc_auc")(estimator, X, y, **weights))
+        # How often a positive is above a negative; ties count half.
+        below = np.searchsorted(others, above, "left") + np.searchsorted(others, above, "right")
+        return float(below.sum() / (2.0 * len(above) * len(others)))

@@ -78,7 +78,7 @@ def start_from(known: Solved, problem: Problem) -> Point:
     the prediction and free ones keep their value.
     """
     solution = known.solution
-    if not np.isfinite(problem.C):
+    if not np.isfinite(problem.C) or len(problem.rows) <= FEW_CHANGES:
         return _best_multiple(problem, solution)
     alpha, shares = _predicted(problem, known)
     alpha_free, beta_free = _free(known)

@@ -56,6 +56,10 @@ class Limits:
         return None if self.max_time is None else max(0.0, self.max_time - self.recorder.elapsed)
 
 
+#: For a solver within another that may take its time.
+UNLIMITED = Limits(-1, None)
+
+
 @dataclass
 class Progress:
     """Notices that the end is not getting any nearer, however long one waits."""

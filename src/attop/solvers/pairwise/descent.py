@@ -278,7 +278,7 @@ def _initial_point(
     if limits.out_of_time(2.0 * columns.seconds()):
         from attop.solvers.exact.scaling.start import small
 
-        return small(problem, 0)
+        return small(problem)
     if start is None:
         alpha, beta = rng.random(problem.n_positives), rng.random(len(problem.competitors))
         delta = rng.random()

@@ -11,6 +11,7 @@ from attop.kernels.functions import Gram
 from attop.objectives import Certificate, certify, infeasibility, relative_gap
 from attop.problem import Problem
 from attop.solvers.limits import Limits
+from attop.solvers.primal import start as start_of
 from attop.solvers.primal.newton import Newton
 from attop.solvers.primal.samples import Samples
 from attop.solvers.primal.subgradient import Subgradient
@@ -101,7 +102,7 @@ def _solve(
     limits = Limits(max_iter, max_time)
     samples = Samples(gram.X)
     limits.ending = GATHERED * samples.seconds()
-    descent = _begin(problem, samples, start, method, limits)
+    descent = _begin(problem, samples, start, method, limits, tol)
     began = limits.recorder.elapsed
     status: Status | None = None
     certificate: Certificate | None = None
@@ -166,11 +167,16 @@ def _begin(
     start: tuple[Vector, Vector] | None,
     method: str,
     limits: Limits,
+    tol: float,
 ) -> Newton | Subgradient:
     """The method at its first point."""
     point = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
     if method == "newton":
-        return Newton(problem, samples, *(point if start is None else start), limits)
+        near = None
+        if start is None and start_of.suits(problem, samples):
+            near = start_of.from_a_part(problem, samples, limits, tol)
+        start = point if start is None else start
+        return Newton(problem, samples, *start, limits, tol, near)
     # The average has to be feasible, which a start of another problem need not be.
     if start is not None and infeasibility(problem, *start) <= 1e-12:
         point = start

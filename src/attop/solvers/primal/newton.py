@@ -25,20 +25,25 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from attop.objectives import dual_value, primal_value, relative_gap
+from attop._known import Known
+from attop._weights import of_rows
+from attop.families.base import Cap
+from attop.objectives import dual_value, primal_value, relative_gap, value_of
 from attop.problem import Problem
-from attop.smooth import SmoothLoss, SmoothThreshold
+from attop.smooth import Opponents, SmoothLoss, SmoothThreshold
 from attop.solvers.limits import Limits
 from attop.solvers.primal.samples import Samples
+from attop.solvers.primal.steps import Curved, line_search, newton_direction
 
 Vector = NDArray[np.float64]
 
-#: Up to so many features the Hessian is formed and factorised.
-DIRECT_UP_TO = 1500
 #: The smoothing is over the whole margin at first ...
 FIRST_WIDTH = 1.0
+#: (that of the threshold is wider by the root of this share of the competitors over K, since few
+#: slopes that sum up to K are hardly smoothed by as little: TopPush on 6,500 samples of w8a, lambda
+#: 1e-2, 1e-3 and 1e-5, took 42, 66 and 254 steps, and 112, 193 and more than 400 without) ...
+WIDE = 0.05
 #: ... and shrinks by this factor ...
 SHRINK = 0.7
 #: ... where the gap has not fallen to this share of what it was ...
@@ -51,12 +56,11 @@ SOLVED = 0.5
 #: this: its curvature would leave no digits to the rest.  (400 random problems with C from 1e-4
 #: to 1e6 and features from 1e-6 to 1e6: 94 % converge, 85 % without.)
 STEEP = 1e4
+#: Where the tolerance is not near yet, the model of a dual point is judged, which costs a pass, if
+#: the gap seems to have fallen to this share since.
+WORTH_A_PASS = 0.5
 #: The gap has to halve once in so many steps.
 IDLE_STEPS = 100
-#: The line search ends where the slope has fallen to this share, or after so many looks.
-FLAT, LOOKS = 0.1, 12
-#: Conjugate gradients: residual relative to the gradient, and products at most.
-RESIDUAL, PRODUCTS = 0.05, 300
 
 
 @dataclass(frozen=True)
@@ -71,15 +75,17 @@ class _Smooth:
     @property
     def beta(self) -> Vector:
         """The betas of the dual point."""
-        return (self.total / self.threshold.total) * self.threshold.slope
+        slopes = self.threshold.slope
+        # A threshold that is free may leave nobody a loss.
+        return (self.total / self.threshold.total) * slopes if self.total else 0.0 * slopes
 
 
-class _Curved(NamedTuple):
-    """A term ``sum_r weights_r (x_r - centre)(x_r - centre)'`` of the Hessian."""
+class _Competitors(NamedTuple):
+    """Some competitors, or all."""
 
-    rows: NDArray[np.intp]
-    weights: Vector
-    centre: Vector
+    scores: Vector
+    copies: Vector
+    given: Vector
 
 
 class Newton:
@@ -95,10 +101,10 @@ class Newton:
         A point of the dual; the method begins near its slopes.
     limits : Limits
         A step that takes longer than that is given up.
-    w : ndarray, optional
-        The weights to begin with; those of the point by default.
-    width : float
-        Width of the first smoothing.
+    tol : float
+        The gap that is asked for.
+    near : (w, slopes of the loss, slopes of the threshold, width), optional
+        Where to begin instead.
     """
 
     def __init__(
@@ -108,24 +114,32 @@ class Newton:
         alpha: Vector,
         beta: Vector,
         limits: Limits,
-        w: Vector | None = None,
-        width: float = FIRST_WIDTH,
+        tol: float,
+        near: tuple[Vector, Vector, Vector, float] | None = None,
     ):
         self.problem, self.samples, self.limits = problem, samples, limits
         # Contiguous, so that compiled code has one kind of them to know.
         self.alpha_copies = np.ascontiguousarray(problem.positive_weights)
-        self.beta_copies = np.ascontiguousarray(problem.competitor_weights)
-        self.w = samples.weights(problem, alpha, beta) if w is None else w
-        self.scores = samples.scores(self.w)
-        self.width = width
+        self.beta_copies = problem.competitor_weights
+        self.w = samples.weights(problem, alpha, beta) if near is None else near[0]
+        self.positive, self.competing = self._split(samples.scores(self.w))
+        self.width = FIRST_WIDTH if near is None else near[3]
+        largest = problem.betas.cap is Cap.NONE and problem.betas.linear == 0.0
+        K = problem.betas.K or (1 if largest else np.inf)
+        self.wide = max(1.0, (WIDE * len(problem.competitors) / K) ** 0.5)
         self.steepness = max(1.0, problem.C * samples.spread() / STEEP)
         self._gap_before, self._watched_gap, self._idle = 0.0, np.inf, 0
         self._lowest, self._highest = np.inf, -np.inf
-        self._near: float | None = None
+        #: Competitors at hand: of the others none has a slope while the floor is above the cut.
+        self.places, self.cut = np.arange(len(self.competing)), -np.inf
+        self._floor: float | None = None
         self.best_gap, self.best = np.inf, (alpha, beta)
+        self._judged, self.promising = np.inf, 2.0 * tol
         self.given_alpha = np.clip(alpha / problem.C, 0.0, problem.surrogate.steepest)
-        largest = problem.family.largest_beta(problem, beta)
-        self.given_slope = np.clip(beta / max(largest, 1e-300), 0.0, 1.0)
+        steepest = problem.family.largest_beta(problem, beta)
+        self.given_slope = np.clip(beta / max(steepest, 1e-300), 0.0, 1.0)
+        if near is not None:
+            self.given_alpha, self.given_slope = near[1:3]
         self._look()
 
     def advance(self) -> bool:
@@ -173,7 +187,8 @@ class Newton:
             self.width = max(SHRINK * self.width, SMALLEST_WIDTH)
         self._gap_before = gap
         self.given_alpha = self.point.alpha / self.problem.C
-        self.given_slope = self.point.threshold.slope
+        self.given_slope = np.zeros(len(self.competing))
+        self.given_slope[self.places] = self.point.threshold.slope
         self._look()
         return True
 
@@ -182,172 +197,166 @@ class Newton:
         problem, point, t = self.problem, self.point, self.point.threshold
         distance2 = float(self.alpha_copies @ (point.alpha / problem.C - self.given_alpha) ** 2)
         penalty = self.loss_width * problem.C * distance2
-        if not problem.betas.norm_price:
-            distance2 = float(self.beta_copies @ (t.slope - self.given_slope) ** 2)
-            penalty += self.width * point.total * distance2 / t.total
+        if not problem.betas.norm_price and t.total:
+            near = self._near()
+            distance2 = float(near.copies @ (t.slope - near.given) ** 2)
+            penalty += self.width * self.wide * point.total * distance2 / t.total
         return 0.5 * penalty
 
     def _look(self) -> None:
         """Gradient, primal and dual at the present weights and width."""
-        problem = self.problem
-        self.point = self._smooth(self.scores)
-        alpha, beta = self.point.alpha, self.point.beta
-        dual_w = self.samples.weights(problem, alpha, beta)
+        problem, point = self.problem, self._smooth(self.positive, self._near())
+        if point.threshold.floor < self.cut:  # others matter, too
+            self.places, self.cut = np.arange(len(self.competing)), -np.inf
+            point = self._smooth(self.positive, self._near())
+        self.point, alpha, beta = point, point.alpha, np.zeros(len(self.competing))
+        beta[self.places] = point.beta
+        self.mean = self._mean_of_competitors(point.threshold.share)
+        dual_w = self._sum_of_positives(alpha) - point.total * self.mean
         self.gradient = self.w - dual_w
-        self.primal = primal_value(problem, float(self.w @ self.w), self.scores)
+        self.primal = self._value(float(self.w @ self.w))
         norm2 = float(dual_w @ dual_w)
         self.dual = dual_value(problem, norm2, alpha, beta)
         self._lowest = min(self._lowest, self.primal)
         self._highest = max(self._highest, self.dual)
         # The model is the one of the dual point, and steep losses tell the two apart.
-        if relative_gap(self.primal, self.dual) < self.best_gap:
+        gap = relative_gap(self.primal, self.dual)
+        if gap < self.best_gap and (gap <= self.promising or gap <= WORTH_A_PASS * self._judged):
+            self._judged = gap
             of_point = primal_value(problem, norm2, self.samples.scores(dual_w))
             self._lowest = min(self._lowest, of_point)
             if relative_gap(of_point, self.dual) < self.best_gap:
-                self.best_gap = relative_gap(of_point, self.dual)
-                self.best = alpha, beta
-                self.best_w = dual_w
+                self.best_gap, self.best = relative_gap(of_point, self.dual), (alpha, beta)
 
-    def _smooth(self, scores: Vector) -> _Smooth:
-        """Derivatives of the smooth objective at `scores`."""
+    def _value(self, norm2: float) -> float:
+        """The primal value, by the competitors at hand where they are enough."""
+        problem, weights = self.problem, self.problem.competitor_weights
+        positives = self.positive, problem.positive_weights
+        if self.cut > -np.inf:
+            few = self.competing[self.places], of_rows(weights, self.places)
+            known = Known(*few, *positives)
+            t = known.threshold(problem)
+            if problem.family.level(problem, *few, t) >= self.cut:
+                return value_of(problem, norm2, known, t)
+        known = Known(self.competing, weights, *positives)
+        return value_of(problem, norm2, known, known.threshold(problem))
+
+    def _smooth(self, positives: Vector, others: _Competitors) -> _Smooth:
+        """Derivatives of the smooth objective at these scores."""
         problem = self.problem
+        given = Opponents(positives, self.alpha_copies, self.loss_width, self.given_alpha)
+        width = self.width * self.wide
         t = problem.family.smooth_threshold(
-            problem,
-            scores[problem.competitors],
-            self.beta_copies,
-            self.width,
-            self.given_slope,
-            self._near,
+            problem, others.scores, others.copies, width, others.given, self._floor, given
         )
-        self._near = t.value
+        self._floor = t.floor
         loss = SmoothLoss(problem.surrogate, self.loss_width, self.given_alpha)
-        x = t.value - scores[problem.positives]
+        x = t.value - positives
         alpha = problem.C * loss.slope(x)
         return _Smooth(t, alpha, float(self.alpha_copies @ alpha), loss.curvature(x))
 
+    def _near(self) -> _Competitors:
+        """The competitors at hand, at the present scores."""
+        places = self.places
+        if len(places) == len(self.competing):
+            return self._of_all()
+        return _Competitors(
+            self.competing[places], self.beta_copies[places], self.given_slope[places]
+        )
+
+    def _of_all(self) -> _Competitors:
+        """All competitors at the present scores."""
+        copies = np.ascontiguousarray(self.beta_copies)
+        return _Competitors(self.competing, copies, self.given_slope)
+
     def _step(self) -> bool:
         """One step with a line search; False where it brings nothing."""
-        direction = self._direction()
+        terms = self._curved()
+        direction = newton_direction(self.samples, terms, self.gradient, self.limits)
         if direction is None:
             return True  # where it is; the time is up
-        change = self.samples.scores(direction)
-        of_positives = self.alpha_copies * change[self.problem.positives]
-        of_competitors = self.beta_copies * change[self.problem.competitors]
+        of_positives, of_competitors = self._split(self.samples.scores(direction))
         along, square = float(self.w @ direction), float(direction @ direction)
+        weighted_change = self.alpha_copies * of_positives
+        before = self.places, self.cut
+        self._choose(of_competitors)
+        few, of_few = self._near(), of_competitors[self.places]
 
         def slope(length: float) -> float:
             """Slope of the smooth objective along the direction; it grows with the length."""
-            point = self._smooth(self.scores + length * change)
+            positives = self.positive + length * of_positives
+            point, moving, others = None, of_few, few
+            if length <= 1.0:
+                moved = few._replace(scores=few.scores + length * of_few)
+                point = self._smooth(positives, moved)
+            if point is None or point.threshold.floor < self.cut:  # another one may matter
+                moving, others = of_competitors, self._of_all()
+                moved = others._replace(scores=others.scores + length * moving)
+                point = self._smooth(positives, moved)
             return (
                 along
                 + length * square
-                - float(point.alpha @ of_positives)
-                + float(point.beta @ of_competitors)
+                - float(point.alpha @ weighted_change)
+                + float(point.beta @ (others.copies * moving))
             )
 
-        length = _line_search(slope, float(self.gradient @ direction))
+        length = line_search(slope, float(self.gradient @ direction))
         if length == 0.0:
+            self.places, self.cut = before  # which the slopes at hand are of
             return False
+        if length > 1.0:
+            self.cut = np.inf  # they were chosen for shorter steps
         self.w = self.w + length * direction
-        self.scores = self.scores + length * change
+        self.positive = self.positive + length * of_positives
+        self.competing = self.competing + length * of_competitors
         return True
 
-    def _direction(self) -> Vector | None:
-        """Newton's direction, by a factorisation or by conjugate gradients; None out of time."""
-        terms = self._curved()
-        if self.samples.n_features > DIRECT_UP_TO:
-            return self._by_conjugate_gradients(terms)
-        hessian = np.eye(self.samples.n_features)
-        for rows, weights, centre in terms:
-            hessian += self.samples.gram(rows, weights)
-            total = self.samples.combine_rows(rows, weights)
-            outer = np.multiply.outer(centre, total)
-            hessian -= outer + outer.T
-            hessian += float(np.sum(weights)) * np.multiply.outer(centre, centre)
-            if self.limits.out_of_time():
-                return None
-        return -_solution(hessian, self.gradient)
+    def _choose(self, change: Vector) -> None:
+        """Have those competitors at hand that may matter up to a step of length 1.
 
-    def _by_conjugate_gradients(self, terms: list[_Curved]) -> Vector | None:
-        """The same with products only, preconditioned by the diagonal."""
-        parts = [(self.samples.take(rows), weights, centre) for rows, weights, centre in terms]
-        diagonal = np.ones(self.samples.n_features)
-        for part, weights, _ in parts:
-            diagonal += part.squares(np.arange(part.n_samples), weights)
-        x, residual = np.zeros_like(self.gradient), -self.gradient
-        search, before = np.zeros_like(x), 1.0
-        enough = RESIDUAL * float(np.linalg.norm(residual))
-        for _ in range(PRODUCTS):
-            scaled = residual / diagonal
-            now = float(residual @ scaled)
-            search = scaled + (now / before) * search if before else scaled
-            product = search.copy()
-            for part, weights, centre in parts:
-                along = weights * (part.scores(search) - float(centre @ search))
-                product += part.combine(along) - float(np.sum(along)) * centre
-            length = now / float(search @ product)
-            x += length * search
-            residual = residual - length * product
-            before = now
-            if float(np.linalg.norm(residual)) <= enough:
-                break
-            if self.limits.out_of_time():
-                return None
-        return x
+        Those with a given slope matter at any rate; of the others, where scores change linearly,
+        those that are above a cut at either end: while the floor is not below it, no other one has
+        a slope.  It should not fall by more than twice as much as the threshold does at first.
+        """
+        t = self.point.threshold
+        falls = abs(float((self.beta_copies[self.places] * t.share) @ change[self.places]))
+        self.cut = t.floor - 2.0 * falls
+        highest = self.competing + np.maximum(change, 0.0)
+        self.cut = min(self.cut, np.nextafter(float(np.max(highest)), -np.inf))  # not without any
+        self.places = np.flatnonzero((highest > self.cut) | (self.given_slope > 0.0))
 
-    def _curved(self) -> list[_Curved]:
+    def _split(self, scores: Vector) -> tuple[Vector, Vector]:
+        """Of positives and of competitors."""
+        return scores[self.problem.positives], scores[self.problem.competitors]
+
+    def _curved(self) -> list[Curved]:
         """The terms of the Hessian: of the loss, and of the threshold."""
         problem, point, t = self.problem, self.point, self.point.threshold
         near = np.flatnonzero(point.bend)
         bend = problem.C * (self.alpha_copies[near] * point.bend[near])
-        loss = _Curved(problem.positives[near], bend, self._mean_of_competitors(t.slope / t.total))
-        near = np.flatnonzero(t.free)
-        weights = (point.total * t.bend) * self.beta_copies[near]
-        centre = self._mean_of_competitors(t.centre(self.beta_copies))
-        return [loss, _Curved(problem.competitors[near], weights, centre)]
+        rows, free = problem.positives[near], self.places[t.free]
+        weights = (point.total * t.bend) * self.beta_copies[free]
+        others = problem.competitors[free]
+        if problem.family.free_threshold:  # it moves so that all of them move as little as can be
+            rows, bend = np.concatenate([rows, others]), np.concatenate([bend, weights])
+            total = max(float(np.sum(bend)), 1e-300)
+            return [Curved(rows, bend, self.samples.combine_rows(rows, bend / total))]
+        centre = self.mean
+        if t.centred_on_free:
+            shares = self.beta_copies[free]
+            shares = shares / max(float(np.sum(shares)), 1e-300)
+            centre = self.samples.combine_rows(others, shares)
+        return [Curved(rows, bend, self.mean), Curved(others, weights, centre)]
 
     def _mean_of_competitors(self, shares: Vector) -> Vector:
-        """``sum shares_j x_j`` over the copies of the competitors."""
-        near = np.flatnonzero(shares)
+        """``sum shares_j x_j`` over the copies of the competitors at hand."""
+        some = np.flatnonzero(shares)
+        near = self.places[some]
         rows = self.problem.competitors[near]
-        return self.samples.combine_rows(rows, self.beta_copies[near] * shares[near])
+        return self.samples.combine_rows(rows, self.beta_copies[near] * shares[some])
 
-
-def _line_search(slope, at_zero: float) -> float:
-    """A length at which the slope along a direction is about 0; 0 where it falls nowhere."""
-    if not at_zero < 0.0:
-        return 0.0
-    low, high = (0.0, at_zero), (1.0, slope(1.0))
-    enough = FLAT * abs(at_zero)
-    looks = 1
-    while high[1] < -enough and looks < LOOKS:  # further than Newton's step
-        low, high = high, (2.0 * high[0], slope(2.0 * high[0]))
-        looks += 1
-    if high[1] <= enough:
-        return high[0]
-    fallen = 0
-    while looks < LOOKS:
-        # The secant, and the middle where one end has stayed for long.
-        share = low[1] / (low[1] - high[1]) if abs(fallen) < 2 else 0.5
-        length = low[0] + min(max(share, 0.01), 0.99) * (high[0] - low[0])
-        now = slope(length)
-        looks += 1
-        if abs(now) <= enough:
-            return length
-        if now < 0.0:
-            low, fallen = (length, now), max(fallen, 0) + 1
-        else:
-            high, fallen = (length, now), min(fallen, 0) - 1
-    return low[0] if low[0] > 0.0 else high[0]
-
-
-def _solution(hessian: NDArray[np.float64], gradient: Vector) -> Vector:
-    """Solve with the Hessian, with a little more on its diagonal where rounding asks for it."""
-    largest = float(np.max(np.diag(hessian)))
-    for more in (0.0, 1e-15, 1e-13, 1e-11):
-        hessian[np.diag_indices_from(hessian)] += more * largest
-        try:
-            return cho_solve(cho_factor(hessian, check_finite=False), gradient)
-        except (LinAlgError, ValueError):  # ValueError where it is not finite
-            continue
-    return gradient
+    def _sum_of_positives(self, alpha: Vector) -> Vector:
+        """``sum alpha_i x_i`` over the copies of the positives."""
+        some = np.flatnonzero(alpha)
+        rows = self.problem.positives[some]
+        return self.samples.combine_rows(rows, self.alpha_copies[some] * alpha[some])

@@ -8,6 +8,7 @@ features costs no digits.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -20,9 +21,12 @@ from attop.kernels.columns import Workers
 from attop.kernels.functions import as_float64
 from attop.kernels.linear import (
     FOR_CENTRE,
+    add_squares,
     dense_product,
+    dense_product_of,
     dense_sum,
     sparse_product,
+    sparse_product_of,
     sparse_sum,
     weighted_gram,
 )
@@ -73,11 +77,17 @@ class Samples:
         return Samples(self.X[rows], self.centre, self.workers)
 
     def seconds(self) -> float:
-        """About how long it takes to gather all rows and to multiply them, by some of them."""
+        """About how long it takes to gather all rows and to multiply them, by some of them.
+
+        The least of three times: what holds up one of them would count for all rows.
+        """
         some = np.arange(0, self.n_samples, max(1, self.n_samples // _TIMED))
-        began = time.perf_counter()
-        as_float64(self.X[some]) @ np.zeros(self.n_features)
-        return (time.perf_counter() - began) * self.n_samples / max(1, len(some))
+        seconds = []
+        for _ in range(3):
+            began = time.perf_counter()
+            as_float64(self.X[some]) @ np.zeros(self.n_features)
+            seconds.append(time.perf_counter() - began)
+        return min(seconds) * self.n_samples / max(1, len(some))
 
     def scores(self, w: Vector) -> Vector:
         """``X w``, from the centre."""
@@ -129,8 +139,8 @@ class Samples:
         count = min(self.workers.count, max(1, n_rows * self.width // _WORTH_A_THREAD))
         return np.linspace(0, n_rows, count + 1).astype(np.int64)
 
-    def gram(self, rows: Rows, weights: Vector) -> Matrix:
-        """``sum weights_r x_r x_r'``, from the centre."""
+    def gram(self, rows: Rows, weights: Vector, stop: Callable[[], bool] = bool) -> Matrix:
+        """``sum weights_r x_r x_r'``, from the centre; a part of it once it is told to stop."""
         if self.sparse:
             return weighted_gram(self.X, rows, weights)
         step = max(1, min(_BLOCK, _CALL // self.n_features))
@@ -138,6 +148,8 @@ class Samples:
         total = np.zeros((self.n_features, self.n_features))
         count = self.workers.count
         for first in range(0, len(blocks), count):
+            if stop():
+                break
             calls = [(rows[b], weights[b]) for b in blocks[first : first + count]]
             for part in self.workers.call(self._dense_gram, calls):
                 total += part
@@ -149,13 +161,36 @@ class Samples:
         block *= np.sqrt(weights)[:, np.newaxis]
         return block.T @ block
 
+    def dense(self, rows: Rows) -> Matrix:
+        """Some of the samples, from the centre."""
+        some = self.X[rows]
+        return some.toarray().astype(np.float64) if self.sparse else some - self.centre
+
     def squares(self, rows: Rows, weights: Vector) -> Vector:
         """``sum weights_r x_r^2``, the diagonal of `gram`."""
-        part = self.X[rows].astype(np.float64)
+        total = np.zeros(self.n_features)
         if self.sparse:
-            part.data **= 2
-            return part.T @ weights
-        return weights @ (part - self.centre) ** 2
+            add_squares(self.X.data, self.X.indices, self.X.indptr, rows, weights, total)
+            return total
+        for start, stop in self._calls(len(rows)):
+            part = self.X[rows[start:stop]] - self.centre
+            total += weights[start:stop] @ part**2
+        return total
+
+    def scores_of(self, rows: Rows, w: Vector) -> Vector:
+        """`scores` of some rows."""
+        result = np.zeros(len(rows))
+        least = max(1, _WORTH_A_THREAD // self.width)
+        if self.sparse:
+            arrays = self.X.data, self.X.indices, self.X.indptr
+            call = rows, w, result
+            self.workers.over_rows(sparse_product_of, len(rows), *arrays, *call, least=least)
+        else:
+            offset = float(self.centre @ w)
+            self.workers.over_rows(
+                dense_product_of, len(rows), self.X, rows, w, offset, result, least=least
+            )
+        return result
 
     def spread(self) -> float:
         """Half the squared distance of two samples: the median of some hundred pairs."""

@@ -69,11 +69,11 @@ class Loop:
             self.by_parts = False  # the columns of a good start are those that will be needed
             state.set(*starts.feasible(state.problem, *start))
             if state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
-                state.set(*starts.small(state.problem, random_state, self.tuning))
+                state.set(*starts.small(state.problem, self.tuning))
         elif self.by_parts and starts.worth_subsampling(state.problem, self.tuning):
             return self._begin_with_subsample(random_state)
         else:
-            state.set(*starts.small(state.problem, random_state, self.tuning))
+            state.set(*starts.small(state.problem, self.tuning))
             state.rescale()  # or scores begin with the rounding of huge ones
         return None
 
@@ -171,18 +171,20 @@ class Loop:
         self.state.set(sound[:n].copy(), sound[n:].copy())
 
     def _look_ahead(self) -> None:
-        """Tell the limits how long one more round, and what comes after it, will take."""
+        """Tell the limits how long one more round, and what comes after the last, will take."""
         if self.forecast is not None:
             now = self.limits.recorder.elapsed
             # Nobody knows how long the next round will take: as long as the last one.
-            self.limits.ahead = now - self.last_look + self.forecast.seconds(self.state, self.share)
+            self.limits.ahead = now - self.last_look
+            self.limits.ending = self.forecast.seconds(self.state, self.share)
             self.last_look = now
 
     def _too_late(self, support: int) -> bool:
         """Whether there is no time for a point with so many support vectors."""
         if self.forecast is None:
             return False
-        return self.limits.out_of_time(self.forecast.seconds_of(support, 0.0, part=True))
+        self.limits.ending = self.forecast.seconds_of(support, 0.0, part=True)
+        return self.limits.out_of_time()
 
     def _advance(self, idle: int, tol: float, gap: float) -> None:
         """One round, or those that solve the active part, from a point with this `gap`."""
@@ -202,7 +204,8 @@ class Loop:
         size = 0 if idle or creeps else large_block(state)
         self.gap_before_block = gap if size else np.inf
         if size:
-            state.solve_large_block(choose_large(state, size), self.tuning.accurately * tol)
+            wanted = self.tuning.accurately * tol
+            state.solve_large_block(choose_large(state, size), wanted, self.limits)
             self.limits.rounds += 1
         else:
             self._round(idle, gap > self.tuning.creeping * self.gap_before_round)
@@ -251,7 +254,7 @@ class Loop:
         chosen, violation = choose(self.state, self.previous, creeping)
         # After a round without progress the subproblem is solved more accurately.
         tolerance = max(violation, 0.0) * 10.0 ** -(1 + 2 * idle)
-        steps, turns, _ = self.state.solve_block(chosen, tolerance)
+        steps, turns, _ = self.state.solve_block(chosen, tolerance, limits=self.limits)
         self.counts["steps"] += steps
         self.cost = 1 + turns
         self.previous = chosen

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
+from attop._threads import with_one_blas_thread
 from attop.kernels.functions import Gram
 from attop.kernels.matrix import MatrixStore
 from attop.kernels.stores import DOUBLE, open_columns
@@ -18,7 +19,9 @@ from attop.problem import Problem
 from attop.solvers.exact.outer.loop import Loop
 from attop.solvers.exact.outer.state import State, Store
 from attop.solvers.exact.outer.whole import Point, is_small, solve_known, solve_whole
+from attop.solvers.exact.scaling import start as starts
 from attop.solvers.exact.scaling.bounded_scores import BoundedScores
+from attop.solvers.exact.scaling.distinct import Merged
 from attop.solvers.exact.scaling.forecast import Forecast
 from attop.solvers.exact.scaling.keepers import FullScores
 from attop.solvers.exact.tuning import DEFAULT, Tuning
@@ -78,24 +81,40 @@ def solve(
     """
     refuse_unless_quadratic(problem.surrogate, "exact")
     limits = Limits(max_iter, max_time)
-    options = {
-        "tol": tol,
-        "limits": limits,
-        "random_state": random_state,
-        "verbose": verbose,
-        "tuning": tuning,
-    }
+    options: dict[str, Any] = {"tol": tol, "limits": limits, "verbose": verbose, "tuning": tuning}
+    merged = Merged.of(problem, gram) if columns is None else None
+    if merged is None:
+        return _solve_all(problem, gram, cache_bytes, start, random_state, columns, options)
+    start = None if start is None else merged.start(start)
+    found = _solve_all(merged.problem, merged.gram, cache_bytes, start, random_state, None, options)
+    return merged.solution(found)
+
+
+def _solve_all(
+    problem: Problem,
+    gram: Gram,
+    cache_bytes: int,
+    start: Point | None,
+    random_state: Any,
+    columns: Store | MatrixStore | None,
+    options: dict[str, Any],
+) -> Solution:
+    """The same for samples that are taken to be distinct."""
+    tol, limits, tuning = options["tol"], options["limits"], options["tuning"]
     found: Solution | Point | None = None
     known = columns if isinstance(columns, MatrixStore) else None
+    if problem.family.zero_is_optimal(problem):
+        return _zero(problem, gram, tol, limits)
     if not np.isfinite(problem.C):
         pass  # a hard margin has a way of its own
     elif known is not None:
-        found = solve_known(problem, known, start=start, **options)
+        found = with_one_blas_thread(solve_known, problem, known, start=start, **options)
     elif columns is None and is_small(gram, cache_bytes, tuning):
-        found = solve_whole(problem, gram, start=start, **options)
+        found = with_one_blas_thread(solve_whole, problem, gram, start=start, **options)
     if isinstance(found, Solution):
         return found
     start = start if found is None else found
+    options = options | {"random_state": random_state}
     if columns is not None and not isinstance(columns, MatrixStore):
         solution = _solve(problem, gram, columns, start=start, all_scores=True, **options)
         precise = columns.precision <= DOUBLE
@@ -114,6 +133,23 @@ def solve(
         if name != "support":
             better.stats[name] = better.stats.get(name, 0.0) + value
     return better
+
+
+def _zero(problem: Problem, gram: Gram, tol: float, limits: Limits) -> Solution:
+    """The solution where it is known to be ``w = 0``, whatever the samples are."""
+    alpha, beta = starts.small(problem)
+    certificate = objectives.certify(problem, gram, alpha, beta, tol=tol)
+    limits.recorder.add(0, certificate.primal, certificate.dual, certificate.gap)
+    return Solution(
+        alpha=alpha,
+        beta=beta,
+        status=Status.CONVERGED if certificate.certifies(tol) else Status.PRECISION,
+        history=limits.recorder.finish(),
+        n_iter=0,
+        stats={"support": float(np.count_nonzero(alpha) + np.count_nonzero(beta))},
+        certificate=certificate,
+        scores=certificate.scores,
+    )
 
 
 def _solve(

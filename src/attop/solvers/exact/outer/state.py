@@ -18,15 +18,18 @@ from attop.kernels.linear import LinearStore
 from attop.kernels.matrix import MatrixStore
 from attop.problem import Problem
 from attop.solvers.exact.scaling.parts import Part
-from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
+from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms, make_block
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.solve import solve_subproblem
 from attop.solvers.exact.tuning import DEFAULT, Tuning
+from attop.solvers.limits import UNLIMITED, Limits
 
 Store = ColumnStore | LinearStore
 
 #: Scores that are updated at once.
 _PIECE = 2**16
+#: What columns without errors add to a tally.
+_NOTHING = Tally()
 
 
 class State:
@@ -109,7 +112,7 @@ class State:
     def _tallied(self, rows, weights) -> Tally:
         """What columns with these weights add to a tally."""
         errors = self.store.errors
-        return Tally() if errors is None else errors.of_columns(rows, weights)
+        return _NOTHING if errors is None else errors.of_columns(rows, weights)
 
     def _signed(self, values: NDArray[np.float64], variables) -> NDArray[np.float64]:
         """Values of `variables` as coefficients: all copies, those of betas turned."""
@@ -253,7 +256,8 @@ class State:
         upper = np.where(self.is_alpha, self.problem.alpha_max, min(self.cap, self.betas.bound))
         for _ in range(2):
             copies = self.weight * self.value
-            lacking = math.fsum(copies[self.n_alphas :]) - math.fsum(copies[: self.n_alphas])
+            alphas, betas = copies[: self.n_alphas], copies[self.n_alphas :]
+            lacking = math.fsum(betas[betas != 0.0]) - math.fsum(alphas[alphas != 0.0])
             if lacking == 0.0:
                 return
             after = self.value + np.where(self.is_alpha, lacking, -lacking) / self.weight
@@ -278,13 +282,34 @@ class State:
         )
 
     def solve_block(
-        self, chosen: NDArray[np.intp], tolerance: float, most: int | None = None
+        self,
+        chosen: NDArray[np.intp],
+        tolerance: float,
+        most: int | None = None,
+        limits: Limits = UNLIMITED,
     ) -> tuple[int, int, int]:
         """Solve the subproblem on the variables `chosen`, in increasing order, and go there.
 
         Returns the pair moves, the turns to the interior-point method, and the batches of moves
         and turns of any kind, `most` of them at most, that it took.
         """
+        block, group, effort = self._solved(chosen, tolerance, most, limits)
+        self._move(chosen, block.value, block.member, group.cap)
+        return effort
+
+    def solve_all(
+        self, tolerance: float, most: int | None = None, limits: Limits = UNLIMITED
+    ) -> tuple[int, int, int]:
+        """The same with all variables, which leaves scores and group as they were: see `set`."""
+        block, group, effort = self._solved(np.arange(len(self.rows)), tolerance, most, limits)
+        self.value, self.member, self.cap = block.value, block.member, group.cap
+        self.value[self.member] = self.cap
+        return effort
+
+    def _solved(
+        self, chosen: NDArray[np.intp], tolerance: float, most: int | None, limits: Limits
+    ) -> tuple[Block, Group, tuple[int, int, int]]:
+        """The subproblem on the variables `chosen` at its solution, the group, and the effort."""
         self.store.fetch(self.rows[chosen])
         block = self._block(chosen, self.store.submatrix(self.rows[chosen]))
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
@@ -302,13 +327,15 @@ class State:
                 self.tuning,
                 self.store.shift,
                 most,
+                limits,
             )
         finally:
             np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store
-        self._move(chosen, block.value, block.member, group.cap)
-        return effort[0], effort[1], effort[2]
+        return block, group, (effort[0], effort[1], effort[2])
 
-    def solve_large_block(self, chosen: NDArray[np.intp], gap: float) -> None:
+    def solve_large_block(
+        self, chosen: NDArray[np.intp], gap: float, limits: Limits = UNLIMITED
+    ) -> None:
         """The same for a kernel of low rank, by the interior-point method, to a relative gap."""
         assert isinstance(self.store, LinearStore)
         block = self._block(chosen, np.empty((0, 0)))
@@ -323,7 +350,7 @@ class State:
         )
         norm2 = self._norm2_outside(chosen)
         group = interior_point(
-            block, kernels, self._group(chosen), terms, self.betas, norm2, self.tuning, gap
+            block, kernels, self._group(chosen), terms, self.betas, norm2, self.tuning, gap, limits
         )
         if group is not None:
             self._move(chosen, block.value, block.member, group.cap)
@@ -342,17 +369,16 @@ class State:
         is_alpha, weight = self.is_alpha[chosen], self.weight[chosen]
         room = min(self.cap, self.betas.bound) - value
         below = np.where(is_alpha, value, np.where(member, 0.0, room))
-        return Block(
-            kernel=kernel,
+        return make_block(
+            kernel,
+            member,
             diagonal=self.store.diagonal(rows) + self._penalty(chosen),
             weight=weight,
             value=value,
             rate=self.rates(chosen),
             rise=weight * np.where(is_alpha, self.problem.alpha_max - value, value),
             fall=weight * below,
-            member=member,
             group_column=self.group_column[rows],
-            gain=np.zeros(len(chosen)),
         )
 
     def _penalty(self, chosen: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from attop import objectives
 from attop._weights import are_unit
 from attop.kernels.gram import Gram
 from attop.kernels.matrix import KnownGram, MatrixStore
+from attop.objectives import Certificate
 from attop.problem import Problem
 from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.scaling import start as starts
@@ -67,7 +68,6 @@ def solve_known(
     tol: float,
     limits: Limits,
     start: Point | None,
-    random_state: Any,
     verbose: int,
     tuning: Tuning,
 ) -> Solution | Point:
@@ -77,15 +77,29 @@ def solve_known(
     if start is not None:
         state.set(*starts.feasible(problem, *start))
     if start is None or state.objective()[1] <= 0.0:  # worse than zero: ascent could run into it
-        state.set(*starts.small(problem, random_state, tuning))
-    ready = time.perf_counter()
-    status, steps = _rounds(state, tol, limits, verbose)
-    solved = time.perf_counter()
-    state.balance()
-    certificate = objectives.certify(problem, store.gram, state.alpha, state.beta, tol=tol)
-    if certificate.certifies(tol):
-        status = Status.CONVERGED
-    elif status not in (Status.MAX_ITER, Status.MAX_TIME):
+        state.set(*(starts.cancelling(problem) or starts.small(problem, tuning)))
+    seconds = {"seconds_start": time.perf_counter() - began, "seconds_rounds": 0.0}
+    tolerance, steps, of_certificates = _FIRST * tol, 0, 0.0
+    for _ in range(_ROUNDS):
+        began = time.perf_counter()
+        status = limits.reached()
+        if status is None:
+            left = limits.max_iter - limits.rounds if limits.max_iter >= 0 else None
+            moves, _, batches = state.solve_all(tolerance, left, limits)
+            steps, limits.rounds = steps + moves, limits.rounds + batches
+            tolerance *= _FURTHER
+        solved = time.perf_counter()
+        state.balance()
+        certificate = objectives.certify(problem, store.gram, state.alpha, state.beta, tol=tol)
+        seconds["seconds_rounds"] += solved - began
+        of_certificates += time.perf_counter() - solved
+        _report(limits, certificate, verbose)
+        if certificate.certifies(tol):
+            status = Status.CONVERGED
+        if status is not None:
+            break
+        state.set(state.alpha.copy(), state.beta.copy())
+    else:
         return state.alpha, state.beta
     return Solution(
         alpha=state.alpha,
@@ -97,13 +111,24 @@ def solve_known(
             "columns": float(store.new_columns()),
             "steps": float(steps),
             "support": float(np.count_nonzero(state.value)),
-            "seconds_start": ready - began,
-            "seconds_rounds": solved - ready,
-            "seconds_certificate": time.perf_counter() - solved,
+            "seconds_certificate": of_certificates,
+            **seconds,
         },
         certificate=certificate,
         scores=certificate.scores,
     )
+
+
+def _report(limits: Limits, certificate: Certificate, verbose: int) -> None:
+    """Keep a look at the objective, and print it if that is wanted."""
+    primal, dual, gap = certificate.primal, certificate.dual, certificate.gap
+    limits.recorder.add(limits.rounds, primal, dual, gap)
+    if verbose:
+        print(
+            f"[attop] round {limits.rounds:4d}  {limits.recorder.elapsed:8.2f} s  "
+            f"primal {primal:.6g}  dual {dual:.6g}  gap {gap:.2e}",
+            flush=True,
+        )
 
 
 def _sorted(
@@ -125,28 +150,3 @@ def _sorted(
     if not are_unit(weights):
         weights = np.concatenate([weights[:n_alphas], weights[n_alphas:][betas]])
     return order, place, betas, problem._replace(rows=rows, weights=weights)
-
-
-def _rounds(state: State, tol: float, limits: Limits, verbose: int) -> tuple[Status, int]:
-    """Solve the block of all variables, more and more accurately: a status, and the pair moves."""
-    everything, steps, tolerance = np.arange(len(state.rows)), 0, _FIRST * tol
-    for _ in range(_ROUNDS):
-        primal, dual, gap = state.objective()
-        limits.recorder.add(limits.rounds, primal, dual, gap)
-        if verbose:
-            print(
-                f"[attop] round {limits.rounds:4d}  {limits.recorder.elapsed:8.2f} s  "
-                f"primal {primal:.6g}  dual {dual:.6g}  gap {gap:.2e}",
-                flush=True,
-            )
-        if gap <= 0.5 * tol:
-            return Status.CONVERGED, steps
-        reached = limits.reached()
-        if reached is not None:
-            return reached, steps
-        left = limits.max_iter - limits.rounds if limits.max_iter >= 0 else None
-        moves, _, batches = state.solve_block(everything, tolerance, left)
-        steps += moves
-        tolerance *= _FURTHER
-        limits.rounds += batches
-    return Status.STALLED, steps

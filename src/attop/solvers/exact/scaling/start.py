@@ -28,10 +28,9 @@ Point = tuple[Vector, Vector]
 BALANCED = 1e-10
 
 
-def small(problem: Problem, random_state: Any, tuning: Tuning = DEFAULT) -> Point:
+def small(problem: Problem, tuning: Tuning = DEFAULT) -> Point:
     """A feasible point with few variables: some positives against some competitors."""
-    rng = check_random_state(random_state)
-    p, m = len(problem.positives), len(problem.competitors)
+    p, m = problem.n_positives, len(problem.rows) - problem.n_positives
     alpha, beta = np.zeros(p), np.zeros(m)
     if problem.family.zero_is_optimal(problem):
         # Each positive against itself: w = 0, and the loss of every positive has slope l'(0).
@@ -39,25 +38,53 @@ def small(problem: Problem, random_state: Any, tuning: Tuning = DEFAULT) -> Poin
         beta[np.searchsorted(problem.competitors, problem.positives)] = alpha
         return alpha, beta
     few = tuning.few
-    some = rng.permutation(p)[:few]
+    some = _spread(p, few)[:few]
     alpha[some] = min(0.5 * min(problem.C, problem.alpha_max), 1.0)
     # Prices have to be earned: a few more betas than that earn them for sure.
-    enough = few if problem.betas.linear == 0.0 else 4 * few
-    least = max(problem.family.least_betas(problem), enough)
+    terms = problem.betas
+    least = max(problem.family.least_betas(problem), few if terms.linear == 0.0 else 4 * few)
     # Other rows than those of the alphas first: with all samples competing, the same row
     # on both sides cancels.
-    order = rng.permutation(m)
-    used = np.zeros(1 + int(np.max(problem.rows)), dtype=bool)
+    order = _spread(m, least)
+    used = np.zeros(1 + int(problem.rows.max()), dtype=bool)
     used[problem.positives[some]] = True
     clash = used[problem.competitors[order]]
     order = np.concatenate([order[~clash], order[clash]])
     weights = problem.competitor_weights
-    so_far = np.cumsum(weights[order])
-    others = order[: 1 + int(np.searchsorted(so_far, max(least, few)))]
-    total = weighted_sum(alpha, problem.positive_weights)
-    beta[others] = total / float(np.sum(weights[others]))
-    fits = problem.betas.bound == np.inf
-    return (alpha, beta) if fits else _made_feasible(problem, alpha, beta)
+    others = order[: 1 + int(np.searchsorted(np.cumsum(weights[order]), least))]
+    beta[others] = weighted_sum(alpha, problem.positive_weights) / float(np.sum(weights[others]))
+    return (alpha, beta) if terms.bound == np.inf else _made_feasible(problem, alpha, beta)
+
+
+def _spread(n: int, few: int) -> NDArray[np.intp]:
+    """``range(n)`` in an order whose first few are spread evenly."""
+    step = max(1, n // few)
+    order = np.arange(-(-n // step) * step).reshape(-1, step).T.ravel()
+    return order[order < n]
+
+
+def cancelling(problem: Problem) -> Point | None:
+    """Each positive against itself: ``w = 0``; None where positives do not compete.
+
+    Not far from the optimum, where most positives and the samples in the way of the threshold are
+    the same, but all variables are there at once: for kernel matrices that are known.
+    """
+    places = np.searchsorted(problem.competitors, problem.positives)
+    places = np.minimum(places, len(problem.competitors) - 1)
+    if not np.array_equal(problem.competitors[places], problem.positives):
+        return None
+    alpha, beta = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
+    terms, weights, positive = problem.betas, problem.competitor_weights, problem.positive_weights
+    beta[places] = 1.0
+    norm = weighted_sum(beta * beta, weights) ** 0.5
+    gain = float(np.sum(positive)) + terms.linear * weighted_sum(beta, weights)
+    gain -= terms.price + terms.norm_price * norm
+    bend = problem.quadratic_alpha * float(np.sum(positive)) + terms.curvature * norm * norm
+    size = min(problem.alpha_max, terms.bound, gain / bend if bend else np.inf)
+    if not (gain > 0.0 and np.isfinite(size)):
+        return None
+    alpha[:], beta[places] = size, size
+    return alpha, beta
 
 
 def feasible(problem: Problem, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> Point:
@@ -75,7 +102,7 @@ def _made_feasible(
     total = weighted_sum(alpha, problem.positive_weights)
     other = weighted_sum(beta, weights)
     if not (total > 0.0 and other > 0.0 and np.isfinite(total) and np.isfinite(other)):
-        return small(problem, 0)
+        return small(problem)
     terms = problem.betas
     if np.isfinite(terms.bound):
         return _balanced(problem, alpha, beta, alpha, beta)

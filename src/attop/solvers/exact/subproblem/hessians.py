@@ -6,6 +6,10 @@ solves a system with ::
     H + diag(own) + sum_j below_j (e_cap - e_j)(e_cap - e_j)' [ - pull p p' ]
 
 where ``own`` and ``below`` come from the bounds and the bracket from the norm of the betas.
+
+Of low rank, ``H = F F' + ...``, the weights ``w = F' x`` are unknowns of their own, behind the
+variables: ``F w`` is small where large samples cancel in ``w``, and made of ``F F' x`` it would be
+all rounding.
 """
 
 from __future__ import annotations
@@ -49,24 +53,48 @@ class Additions(NamedTuple):
 
 
 class Hessian(Protocol):
-    """A positive semi-definite quadratic form."""
+    """A positive semi-definite quadratic form, with as many weights as its `rank`, or none."""
+
+    rank: int
 
     def times(self, x: Array) -> Array:
         """``H x``."""
         ...
 
+    def weights(self, x: Array) -> Array:
+        """``F' x``."""
+        ...
+
+    def slope(self, x: Array, w: Array) -> Array:
+        """``H x`` where the weights say what belongs to ``F F' x``."""
+        ...
+
     def solver(self, added: Additions) -> Solve:
-        """A function that solves systems with ``H`` and the additions, one or many at once."""
+        """A function that solves systems with ``H`` and the additions, one or many at once.
+
+        Behind each right side stands by how much the weights are to change besides ``F' x``, and
+        their change behind the solution.
+        """
         ...
 
 
 class DenseHessian:
     """A matrix."""
 
+    rank = 0
+
     def __init__(self, matrix: Array) -> None:
-        self.matrix = matrix
+        self.matrix, self.ridge = matrix, RIDGES[0]
 
     def times(self, x: Array) -> Array:
+        """``H x``."""
+        return self.matrix @ x
+
+    def weights(self, x: Array) -> Array:
+        """None."""
+        return np.zeros(0)
+
+    def slope(self, x: Array, w: Array) -> Array:
         """``H x``."""
         return self.matrix @ x
 
@@ -83,12 +111,12 @@ class DenseHessian:
         if added.pull:
             outer = np.outer(added.direction, added.direction)
             matrix[np.ix_(betas, betas)] -= added.pull * outer
-        factor = _factor(matrix)
+        factor, self.ridge = _factor(matrix, self.ridge)  # what was too small will be again
         return lambda right: cho_solve(factor, right, check_finite=False)
 
 
-def _factor(matrix: Array):
-    """Cholesky factor of a matrix, with as much of a ridge as it takes.
+def _factor(matrix: Array, least: float = RIDGES[0]):
+    """Cholesky factor of a matrix, with as much of a ridge as it takes, and that ridge.
 
     The matrix may lack definiteness by the rounding of a kernel that came in single precision.
     A step of the method from there is as good as any: it is judged by what it gains.
@@ -97,11 +125,11 @@ def _factor(matrix: Array):
     # Each variable in its own units: next to a sample far out the others would drown in one ridge.
     diagonal = np.abs(matrix[every, every])
     added = 0.0
-    for ridge in RIDGES:
+    for ridge in RIDGES[RIDGES.index(least) :]:
         matrix[every, every] += (ridge - added) * diagonal
         added = ridge
         try:
-            return cho_factor(matrix, lower=True, check_finite=False)
+            return cho_factor(matrix, lower=True, check_finite=False), ridge
         except LinAlgError:
             continue
     raise LinAlgError("The quadratic form of the subproblem is not positive definite.")
@@ -123,15 +151,23 @@ class LowRankHessian:
     def __init__(self, signed: Array, features: Any, of_cap: Array | None, curvature) -> None:
         self.signed, self.features, self.of_cap = signed, features, of_cap
         self.curvature = curvature
+        self.rank = int(features.shape[1])
 
     def times(self, x: Array) -> Array:
         """``H x``."""
-        n = len(self.signed)
-        inner = self._down(x[:n])
-        if self.of_cap is None:
-            return self._up(inner) + self.curvature * x
-        inner += x[-1] * self.of_cap
-        return np.append(self._up(inner), self.of_cap @ inner) + self.curvature * x
+        return self.slope(x, self.weights(x))
+
+    def weights(self, x: Array) -> Array:
+        """``F' x``."""
+        inner = self._down(x[: len(self.signed)])
+        return inner if self.of_cap is None else inner + x[-1] * self.of_cap
+
+    def slope(self, x: Array, w: Array) -> Array:
+        """``F w`` and what the diagonal adds."""
+        product = self._up(w)
+        if self.of_cap is not None:
+            product = np.append(product, self.of_cap @ w)
+        return product + self.curvature * x
 
     def _down(self, x: Array) -> Array:
         """``F' x`` without the cap."""
@@ -158,15 +194,15 @@ class LowRankHessian:
         alone = diagonal[added.betas]
         if self.of_cap is not None:
             diagonal[added.betas] += added.below
-        factor = _factor(self._inner(diagonal))
+        factor, _ = _factor(self._inner(diagonal))
 
         def solve(right: Array) -> Array:
-            direct = (right.T / diagonal).T
-            inside = cho_solve(factor, self._down(direct), check_finite=False)
-            return direct - (self._up(inside).T / diagonal).T
+            direct = (right[:n].T / diagonal).T
+            inside = cho_solve(factor, self._down(direct) + right[n:], check_finite=False)
+            return np.concatenate([direct - (self._up(inside).T / diagonal).T, inside])
 
         if self.of_cap is None:
-            return _pulled(solve, added, n) if added.pull else solve
+            return _pulled(solve, added, n + self.rank) if added.pull else solve
         weights = np.zeros(n)
         weights[added.betas] = added.below
         # What is left for the cap, as a sum of positive terms, so that no digits are lost.
@@ -174,24 +210,26 @@ class LowRankHessian:
         inner_cap = self.of_cap + self._down(weights / diagonal)
         left += float(inner_cap @ cho_solve(factor, inner_cap, check_finite=False))
         left += float(self.curvature[-1] + added.own[-1])
-        return _bordered(solve, self._up(self.of_cap) - weights, left)
+        return _bordered(solve, -weights, self.of_cap, left)
 
 
-def _bordered(solve: Solve, border: Array, left: float) -> Solve:
-    """Solve with one more variable, coupled by `border`, of which the others leave `left`."""
-    across = solve(border)
+def _bordered(solve: Solve, of_variables: Array, of_weights: Array, left: float) -> Solve:
+    """Solve with one more variable, coupled to others and weights, of which these leave `left`."""
+    n, border = len(of_variables), np.concatenate([of_variables, of_weights])
+    across = solve(np.concatenate([of_variables, -of_weights]))
 
     def solve_bordered(right: Array) -> Array:
-        plain = solve(right[:-1])
-        last = (right[-1] - border @ plain) / left
-        return np.concatenate([plain - np.multiply.outer(across, last), [last]])
+        plain = solve(np.delete(right, n, axis=0))
+        last = (right[n] - border @ plain) / left
+        plain -= np.multiply.outer(across, last)
+        return np.insert(plain, n, last, axis=0)
 
     return solve_bordered
 
 
-def _pulled(solve: Solve, added: Additions, n: int) -> Solve:
+def _pulled(solve: Solve, added: Additions, size: int) -> Solve:
     """Solve with ``pull p p'`` taken away."""
-    pulled = np.zeros(n)
+    pulled = np.zeros(size)
     pulled[added.betas] = added.direction
     across = solve(pulled)
     scale = added.pull / (1.0 - added.pull * float(pulled @ across))

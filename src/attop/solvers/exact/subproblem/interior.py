@@ -35,10 +35,13 @@ from attop.solvers.exact.subproblem.hessians import (
     Solve,
 )
 from attop.solvers.exact.tuning import Tuning
+from attop.solvers.limits import UNLIMITED, Limits
 
 #: Iterations at most, how many of them may leave the complementarity as it is (by rounding),
 #: and the complementarity (relative to the objective) to stop at by default.
 ITERATIONS, IDLE, ENOUGH = 60, 16, 1e-10
+#: Seconds until the first step of a dense block, by the cube of its order: 1 to 2 of 4,000.
+FIRST = 3e-11
 #: Values this close to a bound, relative to the largest, are put onto it.
 ROUND = 1e-7
 
@@ -93,9 +96,9 @@ class Quadratic:
     norm_outside: float
     center: Array
 
-    def slope(self, x: Array) -> Array:
-        """Gradient of the objective to be minimised."""
-        slope = self.hessian.times(x - self.center) - self.gradient
+    def slope(self, x: Array, w: Array) -> Array:
+        """Gradient of the objective to be minimised, with the change of the weights."""
+        slope = self.hessian.slope(x - self.center, w) - self.gradient
         if self.norm_price:
             slope[self.betas] += self.norm_price * self.weights * x[self.betas] / self._norm(x)
         return slope
@@ -132,17 +135,22 @@ def interior_point(
     norm2_outside: float,
     tuning: Tuning,
     enough: float = ENOUGH,
+    limits: Limits = UNLIMITED,
 ) -> Group | None:
     """Solve the subproblem and round its solution; None, and no change, if that gains nothing.
 
-    `enough` is the complementarity to stop at, relative to the objective.
+    `enough` is the complementarity to stop at, relative to the objective; `limits` may end it
+    before.
     """
+    small = kernels.features is not None or len(block.value) < tuning.one_thread_below
+    if kernels.matrix is not None and limits.out_of_time(FIRST * float(len(block.value)) ** 3):
+        return None
     outside = _outside(block, kernels, group)
     problem = _quadratic(block, kernels, outside, terms, betas, norm2_outside, group.cap)
     # Overflow near the end is seen by the test for finiteness.
-    small = kernels.features is not None or len(block.value) < tuning.one_thread_below
+    task = problem, enough, limits
     with np.errstate(all="ignore"):
-        solved = with_one_blas_thread(_solve, problem, enough) if small else _solve(problem, enough)
+        solved = with_one_blas_thread(_solve, *task) if small else _solve(*task)
     if solved is None or not np.all(np.isfinite(solved[0])):
         return None
     x, held = solved
@@ -264,26 +272,29 @@ class _Bounds:
 class _Newton:
     """Newton steps of the optimality conditions at one point, with one factorisation."""
 
-    def __init__(self, problem: Quadratic, bounds: _Bounds, x, y, z, s) -> None:
+    def __init__(self, problem: Quadratic, bounds: _Bounds, x, w, y, z, s) -> None:
         A = problem.equations
         self.bounds, self.A, self.z, self.s = bounds, A, z, s
-        self.dual = problem.slope(x) - bounds.transpose(z) - A.T @ y
+        self.dual = problem.slope(x, w) - bounds.transpose(z) - A.T @ y
         self.primal = A @ x - problem.target
+        self.lag = problem.hessian.weights(x - problem.center) - w
         self.solve = problem.newton_solver(x, *bounds.split(z / s))
-        self.across = self.solve(A.T)
+        self.across = self.solve(np.concatenate([A.T, np.zeros((len(w), len(A)))]))
 
-    def step(self, complement) -> tuple[Array, Array, Array, Array]:
-        """Changes of x, y, s and z that aim at ``s z = complement``."""
-        z, s = self.z, self.s
+    def step(self, complement) -> tuple[Array, Array, Array, Array, Array]:
+        """Changes of x, w, y, s and z that aim at ``s z = complement``."""
+        z, s, n = self.z, self.s, self.A.shape[1]
         right = -self.dual + self.bounds.transpose((complement - z * s) / s)
-        direct = self.solve(right)
-        dy = np.linalg.solve(self.A @ self.across, -self.primal - self.A @ direct)
-        dx = direct + self.across @ dy
-        ds = self.bounds.apply(dx)
-        return dx, dy, ds, (complement - z * s - z * ds) / s
+        direct = self.solve(np.concatenate([right, self.lag]))
+        dy = np.linalg.solve(self.A @ self.across[:n], -self.primal - self.A @ direct[:n])
+        both = direct + self.across @ dy
+        ds = self.bounds.apply(both[:n])
+        return both[:n], both[n:], dy, ds, (complement - z * s - z * ds) / s
 
 
-def _solve(problem: Quadratic, enough: float) -> tuple[Array, NDArray[np.bool_]] | None:
+def _solve(
+    problem: Quadratic, enough: float, limits: Limits
+) -> tuple[Array, NDArray[np.bool_]] | None:
     """Mehrotra's predictor-corrector from an interior point near the current one.
 
     Returns ``x`` and which of its bounds hold it, all bounds in one vector.
@@ -292,26 +303,34 @@ def _solve(problem: Quadratic, enough: float) -> tuple[Array, NDArray[np.bool_]]
     x = _interior_start(problem)
     s = bounds.distances(x)
     z = np.full(len(s), max(float(np.mean(np.abs(problem.gradient))), 1e-8))
-    y = np.zeros(len(problem.equations))
-    least, idle = np.inf, 0
+    y, w = np.zeros(len(problem.equations)), np.zeros(problem.hessian.rank)
+    least, residue, idle, before = np.inf, np.inf, 0, limits.recorder.elapsed
     for _ in range(ITERATIONS):
+        now = limits.recorder.elapsed
+        if limits.out_of_time(now - before):  # the next one will take as long as the last one
+            break
+        before = now
         complementarity, size = float(s @ z), abs(float(problem.gradient @ x))
         idle = 0 if complementarity < 0.9 * least else idle + 1
         least = min(complementarity, least)
         if complementarity <= enough * size or idle > IDLE:
             break
         try:
-            newton = _Newton(problem, bounds, x, y, z, s)
-            _, _, ds, dz = newton.step(0.0)
+            newton = _Newton(problem, bounds, x, w, y, z, s)
+            _, _, _, ds, dz = newton.step(0.0)
             ahead = float((s + _reach(s, ds) * ds) @ (z + _reach(z, dz) * dz))
             mean = complementarity / len(s)
-            dx, dy, ds, dz = newton.step((ahead / complementarity) ** 3 * mean - ds * dz)
+            dx, dw, dy, ds, dz = newton.step((ahead / complementarity) ** 3 * mean - ds * dz)
         except (LinAlgError, np.linalg.LinAlgError):
             if complementarity >= 1e-4 * size:
                 return None
             break
         length = min(1.0, 0.995 * _reach(s, ds), 0.995 * _reach(z, dz))
-        x, y, z = x + length * dx, y + length * dy, z + length * dz
+        x, w, y, z = x + length * dx, w + length * dw, y + length * dy, z + length * dz
+        # From a start of another scale the residue falls at first, and nothing else.
+        off = float(np.max(np.abs(newton.dual)))
+        idle = 0 if off < 0.9 * residue else idle
+        residue = min(off, residue)
         s = np.maximum(bounds.distances(x), 1e-300)
     # Of distance and multiplier one tends to zero: that which is smaller in its own units.
     return x, s * np.mean(np.abs(problem.gradient)) <= z * np.mean(np.abs(x))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from attop.families.base import BetaTerms, Cap
+from attop._threads import with_one_blas_thread
+from attop.families.base import BetaTerms
 from attop.solvers.exact.subproblem.block import Block, Group, Terms
 from attop.solvers.exact.subproblem.face import LEAST_RIDGE, newton_on_face
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
-from attop.solvers.exact.subproblem.norm import solve_norm
-from attop.solvers.exact.subproblem.pairs import solve_pairs
-from attop.solvers.exact.subproblem.tied import solve_tied
+from attop.solvers.exact.subproblem.moves import move_pairs
 from attop.solvers.exact.tuning import Tuning
+from attop.solvers.limits import UNLIMITED, Limits
 
 #: Entries that the pair moves of one call may go through, some tens of milliseconds of them, and
 #: what the number of these moves is a multiple of: moves by turns go on as if in one call.
@@ -36,6 +36,7 @@ def solve_subproblem(
     tuning: Tuning,
     lift: float = 0.0,
     most: int | None = None,
+    limits: Limits = UNLIMITED,
 ) -> tuple[Group, int, int, int]:
     """Maximise the dual over the block, in place.
 
@@ -55,6 +56,8 @@ def solve_subproblem(
         The constant that the kernel of the block lacks.
     most : int, optional
         Batches of pair moves, and other turns, that may be taken.
+    limits : Limits
+        How much time there is.
 
     Returns
     -------
@@ -73,7 +76,9 @@ def solve_subproblem(
         batch = min(budget, max(tuning.before_face, n_free // 2)) if faces else budget
         if most is not None:  # who counts them wants to stop in time
             batch = min(batch, _COUNTED)
-        group, steps = _pair_moves(block, group, terms, betas, norm2_outside, tolerance, batch)
+        group, steps = _pair_moves(
+            block, group, terms, betas, norm2_outside, tolerance, batch, limits
+        )
         total += steps
         since += steps
         batches += 1
@@ -86,7 +91,9 @@ def solve_subproblem(
             continue
         turns, since = turns + 1, 0
         kernels = Kernels(block.kernel)
-        found = interior_point(block, kernels, group, terms, betas, norm2_outside, tuning)
+        found = interior_point(
+            block, kernels, group, terms, betas, norm2_outside, tuning, limits=limits
+        )
         if found is None:  # nor would more pair moves get far
             break
         group = found
@@ -98,9 +105,11 @@ def _to_face(
 ) -> tuple[Group, float]:
     """All free variables moved to the optimum of their face: the group, and the next ridge."""
     for _ in range(3):
-        at_cap, gained = newton_on_face(block, group, terms, *numbers, ridge)
+        group, gained = with_one_blas_thread(  # several would wait for each other
+            newton_on_face, block, group, terms, *numbers, ridge
+        )
         if gained:
-            return Group(*at_cap), max(ridge / _STIFFER, LEAST_RIDGE)
+            return group, max(ridge / _STIFFER, LEAST_RIDGE)
         ridge = min(ridge * _STIFFER, 1.0)
     return group, ridge
 
@@ -113,23 +122,19 @@ def _pair_moves(
     norm2_outside: float,
     tolerance: float,
     budget: int,
+    limits: Limits,
 ) -> tuple[Group, int]:
-    """At most `budget` pair moves: the group, and how many there were, fewer if it is solved.
+    """At most `budget` pair moves: the group, and how many there were, fewer if that is the end.
 
     They come in calls that are short enough for an interrupt to be seen in between.
     """
     total, most = 0, max(1, CALL // (EVEN * len(block.value))) * EVEN
     while total < budget:
         limit = min(most, budget - total)
-        if betas.norm_price:
-            steps, _ = solve_norm(block, norm2_outside, terms, tolerance, limit)
-        elif betas.cap is Cap.TIED:
-            at_cap, steps, _ = solve_tied(block, group, terms, tolerance, limit)
-            group = Group(*at_cap)
-        else:
-            at_cap, steps, _ = solve_pairs(block, group, terms, tolerance, limit)
-            group = Group(*at_cap)
+        group, steps, _ = move_pairs(
+            block, group, terms, tolerance, limit, betas.norm_price, norm2_outside
+        )
         total += steps
-        if steps < limit:
+        if steps < limit or limits.out_of_time():
             break
     return group, total
