@@ -54,7 +54,14 @@ def test_version_is_the_same_everywhere():
     assert f"version: {project['version']}" in citation
 
 
-PUBLIC_MODULES = ["attop", "attop.calibration", "attop.datasets", "attop.metrics", "attop.plotting"]
+PUBLIC_MODULES = [
+    "attop",
+    "attop.calibration",
+    "attop.datasets",
+    "attop.forest",
+    "attop.metrics",
+    "attop.plotting",
+]
 PUBLIC_NAMES = [
     (module, name)
     for module in PUBLIC_MODULES

@@ -41,6 +41,7 @@ _MODULES = (
     "calibration",
     "datasets",
     "experiments",
+    "forest",
     "kernels",
     "metrics",
     "model_selection",

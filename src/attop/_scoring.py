@@ -43,6 +43,9 @@ def sums(
     Those of float32 samples are as far off as `Prepared.off` says, but on the same side of the
     `border` as in double precision.
     """
+    expansion = kernel.expansion(vectors, coefficients) if len(coefficients) else None
+    if expansion is not None:
+        return expansion(X)
     found, unclear = np.empty(X.shape[0]), np.arange(X.shape[0])
     form = kernel.form
     if form is not None and _is_fast(vectors, X):

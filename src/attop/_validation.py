@@ -48,6 +48,10 @@ def _is_positive(value: Any) -> bool:
     return _is_real(value) and 0.0 < value < math.inf
 
 
+def _is_weight(value: Any) -> bool:
+    return _is_real(value) and value > 0.0
+
+
 def _is_kernel(value: Any) -> bool:
     if isinstance(value, type):  # such as Gaussian in the place of Gaussian()
         return not issubclass(value, Kernel)
@@ -63,8 +67,13 @@ _SOLVER_NAMES = ("auto", *SOLVERS)
 _RULES = {
     "K": _Rule(lambda v: _is_integer(v) and v >= 1, "an integer of at least 1"),
     "tau": _Rule(lambda v: _is_real(v) and 0.0 < v < 1.0, "in (0, 1)"),
+    "cv": _Rule(lambda v: _is_integer(v) and v >= 2, "an integer of at least 2"),
+    "min_samples_leaf": _Rule(
+        lambda v: all(_is_integer(size) and size >= 1 for size in v), "integers of at least 1"
+    ),
+    "Cs": _Rule(lambda v: len(v) > 0 and all(_is_weight(C) for C in v), "numbers in (0, inf]"),
     "theta": _Rule(_is_positive, "in (0, inf)"),
-    "C": _Rule(lambda v: _is_real(v) and v > 0.0, "in (0, inf]"),
+    "C": _Rule(_is_weight, "in (0, inf]"),
     "surrogate": _Rule(
         lambda v: isinstance(v, Surrogate) or (isinstance(v, str) and v in SURROGATES),
         _one_of(tuple(SURROGATES), " or a Surrogate"),
@@ -111,13 +120,18 @@ def _parameters(kind: Any) -> tuple[str, ...]:
     return tuple(inspect.signature(kind).parameters)
 
 
-def check_parameters(estimator: Any) -> None:
+def check_ranges(estimator: Any) -> None:
     """Raise a ValueError that names the first parameter of `estimator` out of its range."""
     kind: Any = type(estimator)
     for name in _parameters(kind):
         rule = _RULES.get(name)
         if rule is not None and not rule.holds(getattr(estimator, name)):
             raise _wrong(estimator, name, rule.words)
+
+
+def check_parameters(estimator: Any) -> None:
+    """The same, and that the parameters go together."""
+    check_ranges(estimator)
     if estimator.approximation is not None:
         _check_approximation(estimator)
     if estimator.solver == "primal" or not estimator.formulation.convex:

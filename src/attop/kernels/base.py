@@ -206,6 +206,15 @@ class Kernel(metaclass=_ByName):
         """Roundings that such an entry takes, in any order of summation."""
         return n_features + 4.0
 
+    def expansion(
+        self, vectors: Any, coefficients: NDArray[np.float64]
+    ) -> Callable[[Any], NDArray[np.float64]] | None:
+        """A function of samples that gives ``sum_v coefficients_v k(x, vector_v)`` of each.
+
+        None where kernel entries are the way to it.
+        """
+        return None
+
     def source(self, gram: Gram, dtype: np.dtype, workers: Workers) -> ColumnSource:
         """What computes columns of the kernel matrix `gram` fast, in `dtype` or in float64."""
         from attop.kernels.sources import GramSource  # whose compiled functions load slowly

@@ -30,6 +30,7 @@ from attop.kernels.gaussian import (
 )
 from attop.kernels.given import FunctionKernel, Precomputed
 from attop.kernels.gram import Gram
+from attop.kernels.matching import Matching
 
 if TYPE_CHECKING:
     from attop.kernels.columns import Workers
@@ -44,6 +45,7 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "Matching",
     "Polynomial",
     "Precomputed",
     "Sigmoid",
@@ -319,6 +321,7 @@ KERNELS: dict[str, type[Kernel]] = {
     "poly": Polynomial,
     "sigmoid": Sigmoid,
     "laplacian": Laplacian,
+    "matching": Matching,
     "precomputed": Precomputed,
 }
 

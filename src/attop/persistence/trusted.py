@@ -53,7 +53,7 @@ def own() -> list[Any]:
 
     public = [
         getattr(module, name)
-        for module in (attop, attop.calibration, attop.model_selection)
+        for module in (attop, attop.calibration, attop.forest, attop.model_selection)
         for name in module.__all__
     ]
     return [
