@@ -159,6 +159,8 @@ def surrogate_root(
     if not (len(scores) > 0 and total > 0.0 and theta > 0.0):
         raise ValueError("A surrogate quantile needs scores, and tau and theta above 0.")
     largest = float(np.max(scores))
+    if not np.isfinite(largest):  # scores that have run away
+        return largest
     # The largest score alone makes up the total at q <= max(1, total / weight): larger x never
     # matter, and cutting them there keeps a huge theta from overflowing.
     enough = max(1.0, total / float(weights[int(np.argmax(scores))]))
