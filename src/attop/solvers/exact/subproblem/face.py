@@ -197,7 +197,7 @@ def newton_on_face(
     betas = block.value[first:]
     if norm_price > 0.0:
         norm2 += float(np.dot(block.weight[first:], betas * betas))
-        if not norm2 > 1e-200:  # its cube is out of range
+        if not 1e-200 < norm2 < 1e200:  # its cube is out of range
             return group, False
         norm = norm2**0.5
         pull = Pull(norm_price / norm, norm_price / norm**3)
