@@ -259,11 +259,13 @@ def certify(
     """
     alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
     exact = Scores(gram, *support(problem, alpha, beta))
+    hint = None if hint is None else _once(hint)
     if hint is not None and tol is not None and _is_costly(exact):
         found = certificate_of(problem, GivenScores(exact, *hint(exact)), alpha, beta)
         if found is not None and found.certifies(tol):
             return found
     if give_up and tol is not None and hint is not None:
+        hint(exact)  # which may compute the scores of the support on its way
         shown = _shown_by_support(problem, exact, alpha, beta)
         # Rounding must not be what it rests on.
         if shown is not None and shown.gap - 2.0 * shown.resolution > tol > 2.0 * shown.resolution:
@@ -276,6 +278,18 @@ def certify(
     if not is_affordable(gram, len(certificate.rows), len(exact.support)):
         return certificate
     return _extended_certificate(problem, gram, alpha, beta, certificate)
+
+
+def _once(hint: Hint) -> Hint:
+    """The hint, asked for no more than once."""
+    found: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+
+    def known(exact: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if not found:
+            found.append(hint(exact))
+        return found[0]
+
+    return known
 
 
 def _shown_by_support(
