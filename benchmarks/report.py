@@ -10,19 +10,25 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 import bench_budget
+import bench_grid
 import bench_kernel
 import bench_linear
 import bench_nystroem
 import bench_path
 import bench_predict
 import bench_scaling
+import bench_small
 from suite.results import Row, read_rows
-from suite.tables import Table, to_markdown, to_rst
+from suite.tables import Table, digits, to_markdown, to_rst
 
 PROGRAMS = (
+    bench_small,
+    bench_grid,
     bench_kernel,
     bench_scaling,
     bench_budget,
@@ -31,6 +37,10 @@ PROGRAMS = (
     bench_path,
     bench_nystroem,
 )
+
+#: Columns whose figures are times of a peer over ours.
+RATIOS = ("times as fast", "ratio, median", "least", "LinearSVC / it", "GridSearchCV, ratio")
+RATIOS += ("AtTopCV, ratio",)
 
 
 def main() -> None:
@@ -55,7 +65,27 @@ def gather(folder: Path) -> list[Table]:
     rows = {program: read_rows(folder / f"{program.NAME}.csv") for program in PROGRAMS}
     note = origin_of([row for found in rows.values() for row in found])
     first = Table("Machine", note, ["part", "value"], machine)
-    return [first, *(table for program in PROGRAMS for table in program.tables(rows[program]))]
+    others = [table for program in PROGRAMS for table in program.tables(rows[program])]
+    return [first, *ratios_of(others), *others]
+
+
+def ratios_of(tables: Sequence[Table]) -> list[Table]:
+    """One table of all ratios, losses first."""
+    found = []
+    for table in tables:
+        for name in set(RATIOS) & set(table.header):
+            place = list(table.header).index(name)
+            cells = [row[place].replace(",", "") for row in table.rows]
+            values = [float(cell) for cell in cells if cell]
+            if values:
+                found.append((min(values), statistics.median(values), table.title, name))
+    if not found:
+        return []
+    lines = [
+        [title, name, digits(middle), digits(least)] for least, middle, title, name in sorted(found)
+    ]
+    note = "Time of a peer over ours, above 1 where we are faster; the worst first."
+    return [Table("All ratios", note, ["table", "ratio", "median", "least"], lines)]
 
 
 def origin_of(rows: list[Row]) -> str:

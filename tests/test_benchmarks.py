@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import quick
+import report
 from suite import data, measure, program
 from suite.cases import METHODS, SKLEARN, Case, estimator_of
 from suite.results import Results, number, read_rows
@@ -125,3 +126,14 @@ def test_calls_take_turns():
     seconds = quick.least(lambda: called.append("theirs"), lambda: called.append("ours"))
     assert called[:4] == ["theirs", "ours"] * 2
     assert len(seconds) == 2 and min(seconds) >= 0.0
+
+
+def test_the_worst_ratio_comes_first():
+    tables = [
+        Table("Fits", "", ["method", "times as fast"], [["TopPush", "2.5"], ["SVM", ""]]),
+        Table("Linear", "", ["LinearSVC / it"], [["0.50"], ["1,000"]]),
+        Table("Memory", "", ["GB"], [["1.0"]]),
+    ]
+    (table,) = report.ratios_of(tables)
+    assert [row[0] for row in table.rows] == ["Linear", "Fits"]
+    assert table.rows[0][2:] == ["500", "0.500"]
