@@ -8,6 +8,8 @@ import numpy as np
 
 from attop.solvers.solution import HistoryRecorder, Status
 
+#: Dual values so many times the primal one of zero are no rounding: the kernel is indefinite.
+TOO_MUCH = 1.01
 #: A fit ends where so many rounds, costly ones counted several times, have brought less than this
 #: share of what is missing.
 WINDOW, HARDLY = 25, 0.03

@@ -16,9 +16,10 @@ from attop.objectives import (
     primal_value,
     relative_gap,
     signed_coefficients,
+    zero_value,
 )
 from attop.problem import Problem
-from attop.solvers.limits import Limits
+from attop.solvers.limits import TOO_MUCH, Limits
 from attop.solvers.pairwise.columns import Draws, KernelColumns
 from attop.solvers.pairwise.steps import Dual, Point, best_partner
 from attop.solvers.solution import Solution, Status
@@ -168,6 +169,8 @@ def _status(
         return Status.CONVERGED
     if descent.unbounded:
         return Status.UNBOUNDED
+    if not dual <= descent.most:
+        return Status.NOT_PSD
     if descent.stalled(primal, dual, limits):
         return Status.STALLED
     return limits.reached()
@@ -186,6 +189,10 @@ class _Descent:
             np.ascontiguousarray(problem.weights),
         )
         self.n_variables = len(alpha) + len(beta)
+        #: What no dual value exceeds, unless ``|w|^2`` is negative: the kernel is not definite.
+        self.most = np.inf
+        if not columns.gram.kernel.definite:
+            self.most = TOO_MUCH * zero_value(problem)
         self.n_steps = 0
         self.unbounded = False
         self._partner = -1

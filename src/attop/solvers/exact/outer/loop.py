@@ -16,11 +16,9 @@ from attop.solvers.exact.scaling import parts
 from attop.solvers.exact.scaling import start as starts
 from attop.solvers.exact.scaling.forecast import Forecast
 from attop.solvers.exact.scaling.keepers import FullScores, ScoreKeeper
-from attop.solvers.limits import Limits, Progress
+from attop.solvers.limits import TOO_MUCH, Limits, Progress
 from attop.solvers.solution import Status
 
-#: Dual values so many times the primal one of zero are no rounding: the kernel is indefinite.
-TOO_MUCH = 1.01
 #: With C infinite, dual variables that sum to more than this (in units of the kernel) diverge.
 DIVERGED = 1e9
 
