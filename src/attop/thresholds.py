@@ -158,9 +158,9 @@ def surrogate_root(
         )
     if not (len(scores) > 0 and total > 0.0 and theta > 0.0):
         raise ValueError("A surrogate quantile needs scores, and tau and theta above 0.")
-    largest = float(np.max(scores))
+    largest = np.max(scores)  # in the precision of the scores
     if not np.isfinite(largest):  # scores that have run away
-        return largest
+        return float(largest)
     # The largest score alone makes up the total at q <= max(1, total / weight): larger x never
     # matter, and cutting them there keeps a huge theta from overflowing.
     enough = max(1.0, total / float(weights[int(np.argmax(scores))]))
@@ -168,7 +168,7 @@ def surrogate_root(
         x = np.subtract(largest, scores, out=scores if overwrite else None)
         x *= theta
     np.minimum(x, enough + 1.0, out=x)
-    return largest - (_root(x, total, enough, surrogate, weights) - 1.0) / theta
+    return float(largest - (_root(x, total, enough, surrogate, weights) - 1.0) / theta)
 
 
 def _root(

@@ -77,7 +77,8 @@ class _Smooth:
         """The betas of the dual point."""
         slopes = self.threshold.slope
         # A threshold that is free may leave nobody a loss.
-        return (self.total / self.threshold.total) * slopes if self.total else 0.0 * slopes
+        there = self.total > 0.0 and self.threshold.total > 0.0
+        return (self.total / self.threshold.total) * slopes if there else 0.0 * slopes
 
 
 class _Competitors(NamedTuple):
