@@ -133,8 +133,9 @@ def _threshold(scored: Chunks, terms: Terms, low: Vector, high: Vector) -> tuple
         kinks = {1: level} | ({0: t + 1.0} if terms.family.free_threshold else {})
         moved = [bins.resolve(role, kink) for role, kink in kinks.items()]
         if not any(moved):
-            break
-    return t, level
+            return t, level
+    # A bin with a kink inside stands for scores that may be higher: no value could rest on that.
+    raise ArithmeticError("The threshold could not be told from the bins of the scores.")
 
 
 @dataclass
