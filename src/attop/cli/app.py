@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from attop import __version__
+from attop.cli.compare import compare
 from attop.cli.datasets import datasets
 from attop.cli.demo import demo
 from attop.cli.diagram import diagram
@@ -45,6 +46,7 @@ app.command()(datasets)
 app.command("run")(run_command)
 app.command()(table)
 app.command()(diagram)
+app.command()(compare)
 app.command()(report)
 app.command()(fit)
 app.command()(predict)

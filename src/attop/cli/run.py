@@ -19,7 +19,7 @@ StoreOption = Annotated[
 
 def run(
     experiment: Annotated[
-        str, typer.Argument(help="TOML file, or a preset: quick, paper, paper-exact.")
+        str, typer.Argument(help="TOML file, or a preset: quick, paper, paper-exact, tables.")
     ],
     store: StoreOption = Path("attop-results"),
     jobs: Annotated[
@@ -33,6 +33,17 @@ def run(
             "its workers must see the folder of the results under the same path.",
         ),
     ] = None,
+    seed: Annotated[
+        list[int] | None,
+        typer.Option(help="Seed in place of those of the experiment; may be given several times."),
+    ] = None,
+    size: Annotated[
+        list[int] | None,
+        typer.Option(help="Training samples of each table; may be given several times."),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder of tables, for the preset tables.", file_okay=False)
+    ] = None,
 ) -> None:
     """Run an experiment; what is done already is skipped, so that it can be interrupted.
 
@@ -43,7 +54,12 @@ def run(
     from attop.experiments.specification import load_experiment
 
     try:
-        specification = load_experiment(experiment)
+        specification = load_experiment(
+            experiment,
+            seeds=seed or None,
+            sizes=size or None,
+            folder=None if folder is None else str(folder.resolve()),
+        )
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="EXPERIMENT") from None
     console = Console()

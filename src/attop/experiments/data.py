@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +15,10 @@ from attop._validation import check_weights
 from attop._words import suggestion
 from attop.datasets import DATASETS, Dataset, Split, load_dataset, load_file
 from attop.datasets.registry import dataset_info, simplify
+
+
+#: Files in a folder of tables: samples and labels need no names of columns.
+_TABLES = (".npz", ".libsvm", ".svm")
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,9 @@ class DatasetSpec:
         counted.
     digest : str
         SHA256 of the file, so that results belong to its content and not to its name.
+    n_test : int or None
+        At most so many test samples, and no validation set: for methods that choose their own
+        parameters.  Training samples are at most half of all then.
     """
 
     label: str = ""
@@ -50,14 +57,17 @@ class DatasetSpec:
     scale: bool = False
     digest: str = ""
     weight: str = ""
+    n_test: int | None = None
 
     def identity(self) -> dict[str, Any]:
         """What the samples depend on, for the hash of a result."""
         named = {"name": self.name} if self.name else {"file": self.digest, "target": self.target}
         weighted = {"weight": self.weight} if self.weight else {}
+        tested = {"n_test": self.n_test} if self.n_test else {}
         return {
             **named,
             **weighted,
+            **tested,
             "positive": self.positive,
             "ignore": list(self.ignore),
             "n_train": self.n_train,
@@ -145,7 +155,10 @@ def load(spec: DatasetSpec) -> Dataset:
 
 def split(spec: DatasetSpec, seed: int) -> Split:
     """Training, validation and test set of a seed, standardised where asked."""
-    parts = load(spec).split(seed, n_train=spec.n_train)
+    if spec.n_test is not None:
+        parts = _train_and_test(load(spec), spec, seed)
+    else:
+        parts = load(spec).split(seed, n_train=spec.n_train)
     # Without those that are all 1: a forest, for one, draws its samples differently with weights.
     parts = parts._replace(w_train=check_weights(parts.w_train, parts.X_train))
     if not spec.scale:
@@ -159,3 +172,52 @@ def split(spec: DatasetSpec, seed: int) -> Split:
         name: scaler.transform(getattr(parts, name)) for name in ("X_train", "X_valid", "X_test")
     }
     return parts._replace(**scaled)
+
+
+def _train_and_test(data: Dataset, spec: DatasetSpec, seed: int) -> Split:
+    """Training and test samples with the shares of the classes, and no validation samples."""
+    from sklearn.model_selection import train_test_split
+
+    n_train = n_training(len(data.y), spec)
+    rows = np.arange(len(data.y))
+    n_test = min(spec.n_test or 0, len(rows) - n_train)
+    train, test = train_test_split(
+        rows, train_size=n_train, test_size=n_test, random_state=seed, stratify=data.y
+    )
+    none = train[:0]
+    return Split(
+        data.X[train], data.y[train], data.X[none], data.y[none], data.X[test], data.y[test]
+    )
+
+
+def n_training(n_samples: int, spec: DatasetSpec) -> int:
+    """Training samples of a data set without validation samples: at most half of all."""
+    half = n_samples // 2
+    return half if spec.n_train is None else min(spec.n_train, half)
+
+
+def tables_of(folder: Path, sizes: Sequence[int], n_test: int) -> list[DatasetSpec]:
+    """The files of a folder, each at several numbers of training samples.
+
+    A number is left out where it comes to the samples of the one before, since a table is small.
+
+    Raises
+    ------
+    ValueError, OSError
+        If there is no file of a known kind, or one cannot be read.
+    """
+    paths = sorted(path for path in folder.glob("*") if path.suffix in _TABLES)
+    if not paths:
+        raise FileNotFoundError(
+            f"There is no file of {', '.join(_TABLES)} in {folder}. Name another folder by --folder."
+        )
+    found = []
+    for path in paths:
+        known: set[int] = set()
+        for size in sizes:
+            spec = resolve_dataset(DatasetSpec(file=str(path), n_train=size, n_test=n_test))
+            n_train = n_training(len(load(spec).y), spec)
+            if n_train not in known:
+                known.add(n_train)
+                found.append(spec)
+    return found

@@ -36,11 +36,15 @@ _VERSIONED = ("attop", "numpy", "scipy", "scikit-learn", "numba")
 
 
 class Fitted(NamedTuple):
-    """A fitted classifier, its scores of the validation and test samples, and its time."""
+    """A fitted classifier, its scores of the validation and test samples, and its time.
+
+    The time of the processor is that of this process alone; None where it was not taken.
+    """
 
     model: Any
     scores: NDArray[np.float64]
     seconds: float
+    processor_seconds: float | None = None
 
 
 class Workplace(NamedTuple):
@@ -163,10 +167,10 @@ def _fit_alone(place: Workplace, fit: Fit) -> Fitted:
         assert kernel is not None
         model.set_params(kernel="precomputed")
         samples = kernel.training
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), time.process_time()
     model.fit(samples, parts.y_train, **weights)
-    seconds = time.perf_counter() - began
-    return Fitted(model, _scores(place, fit, model), seconds)
+    seconds, worked = time.perf_counter() - began, time.process_time() - worked
+    return Fitted(model, _scores(place, fit, model), seconds, worked)
 
 
 def _fit_weights(model: Any, fit: Fit, parts: Split) -> dict[str, NDArray[np.float64]]:
@@ -232,6 +236,7 @@ def _success(fit: Fit, fitted: Fitted, parts: Split, plan: str) -> Record:
         "roc": _roc(parts.y_test, test, parts.w_test),
         "history": _history(getattr(model, "history_", None)),
         "seconds": fitted.seconds,
+        "processor_seconds": fitted.processor_seconds,
     }
 
 
@@ -279,6 +284,8 @@ def _metrics(
     weights: NDArray[np.float64] | None,
 ) -> dict[str, float | None]:
     """Each metric; None where all scores are equal, since there is no order to judge."""
+    if not len(y):
+        return {}
     if not np.all(np.isfinite(scores)) or np.ptp(scores) == 0.0:
         return dict.fromkeys(names)
     judged = Decided(scores, np.array([0, 1]), 1)

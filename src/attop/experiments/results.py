@@ -88,14 +88,12 @@ class Results:
         the first of the grid is taken; a fit that gives all samples the same score cannot
         be chosen.
         """
-        chosen: dict[tuple[str, int, str], Record] = {}
+        chosen: dict[tuple[str, int, str], Any] = {}
         for record in self.records:
-            score = record["validation"].get(record["select_by"])
+            score = _validation_score(record)
             place = (record["data"], record["seed"], record["label"])
             known = chosen.get(place)
-            if score is not None and (
-                known is None or score > known["validation"][known["select_by"]]
-            ):
+            if score is not None and (known is None or score > _validation_score(known)):
                 chosen[place] = record
         return list(chosen.values())
 
@@ -117,3 +115,10 @@ class Results:
 
 def _without(entry: Record, keys: tuple[str, ...]) -> Record:
     return {key: value for key, value in entry.items() if key not in keys}
+
+
+def _validation_score(record: Record) -> Any:
+    """What chooses among the fits of a method; 0 where there are no validation samples."""
+    if not record["error"] and not record["sizes"]["valid"][0]:
+        return 0.0
+    return record["validation"].get(record["select_by"])

@@ -20,6 +20,14 @@ A file names seeds, metrics, a kernel, a solver, data sets and methods::
     tau = 0.05
     grid = {lambda = [1e-3, 1e-2]}
 
+In place of ``datasets`` there may be a folder of tables, each at several numbers of training samples,
+for methods that choose their own parameters, since there is no validation set::
+
+    [tables]
+    folder = "tables"
+    sizes = [500, 2000]
+    n_test = 20000
+
 A file may also have ``positive``, ``ignore`` and ``weight``, as for `attop.datasets.load_file`.
 """
 
@@ -34,7 +42,7 @@ from pathlib import Path
 from typing import Any
 
 from attop._words import suggestion
-from attop.experiments.data import DatasetSpec, resolve_dataset
+from attop.experiments.data import DatasetSpec, resolve_dataset, tables_of
 from attop.experiments.methods import build, label_of, own_metric, parameters_of, resolve_method
 from attop.experiments.reading import Section, SpecificationError
 from attop.metrics import get_scorer
@@ -127,8 +135,16 @@ def preset_names() -> list[str]:
     return sorted(Path(entry.name).stem for entry in _PRESETS.iterdir() if ".toml" in entry.name)
 
 
-def load_experiment(source: str | Path) -> Experiment:
+def load_experiment(source: str | Path, **instead: Any) -> Experiment:
     """Read an experiment from a file, or a preset by its name.
+
+    Parameters
+    ----------
+    source : str or path-like
+        The file or the preset.
+    **instead
+        Values in place of those of the file: ``seeds``, and ``folder`` and ``sizes`` of its
+        tables; None for what the file says.
 
     Raises
     ------
@@ -143,21 +159,24 @@ def load_experiment(source: str | Path) -> Experiment:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise SpecificationError(f"{path.name} is not a TOML file: {error}") from error
-        return parse_experiment(text, path)
+        return parse_experiment(text, path, **instead)
     if str(source) in preset_names():
         text = (_PRESETS / f"{source}.toml").read_text(encoding="utf-8")
-        return parse_experiment(text, Path(f"{source}.toml"))
+        return parse_experiment(text, Path(f"{source}.toml"), **instead)
     raise FileNotFoundError(
         f"There is no file {path} and no preset of that name. {suggestion(source, preset_names())}"
     )
 
 
-def parse_experiment(text: str, path: Path = Path("experiment.toml")) -> Experiment:
+def parse_experiment(
+    text: str, path: Path = Path("experiment.toml"), **instead: Any
+) -> Experiment:
     """Read an experiment from the text of its file; `path` is for messages and relative paths."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:  # it names the line itself
         raise SpecificationError(f"{path.name} is not valid TOML: {error}") from error
+    text += _replace(values, instead, path.name)
     top = Section(values, path.name, text)
     kernel = _read_options(top, "kernel", _KERNEL_KEYS, {"name": "rbf", "gamma": "auto"})
     solver = _read_options(top, "solver", _SOLVER_KEYS, {"name": "auto"})
@@ -165,9 +184,7 @@ def parse_experiment(text: str, path: Path = Path("experiment.toml")) -> Experim
         name=top.take("name", str, path.stem),
         seeds=top.take_list("seeds", int, [1]),
         metrics=top.take_list("metrics", str, list(DEFAULT_METRICS)),
-        datasets=[
-            _read_dataset(one, path.parent) for one in _sections(top, "datasets", text_key="name")
-        ],
+        datasets=_read_datasets(top, path.parent),
         methods=[_read_method(one, kernel, solver) for one in _sections(top, "methods", "method")],
         kernel=kernel,
         solver=solver,
@@ -220,6 +237,35 @@ def _read_options(
     except ValueError as error:
         raise section.error(str(error), word=options["name"]) from error
     return options
+
+
+def _replace(values: dict[str, Any], instead: dict[str, Any], file: str) -> str:
+    """Put the given values in place of those of a file; returns a comment that says so."""
+    given = {key: value for key, value in instead.items() if value is not None}
+    for key, value in given.items():
+        if key == "seeds":
+            values[key] = value
+        elif isinstance(values.get("tables"), dict):
+            values["tables"][key] = value
+        else:
+            raise SpecificationError(f"{file}: {key!r} is for experiments with a folder of tables.")
+    return "".join(f"\n# in place of the above: {key} = {value}" for key, value in given.items())
+
+
+def _read_datasets(top: Section, folder: Path) -> list[DatasetSpec]:
+    """The data sets of a file, or the tables of its folder."""
+    if "tables" not in top.values:
+        return [_read_dataset(one, folder) for one in _sections(top, "datasets", text_key="name")]
+    section = Section(top.take("tables", dict), top.file, top.text, "tables")
+    place = folder / section.take("folder", str)
+    sizes, n_test = section.take_list("sizes", int), section.take("n_test", int, 20_000)
+    section.finish()
+    if min(*sizes, n_test) < 2:
+        raise section.error(f" must be 2 or more. Got {sizes!r} and {n_test!r}.", key="sizes")
+    try:
+        return tables_of(place, sizes, n_test)
+    except (ValueError, OSError) as error:
+        raise section.error(str(error), key="folder") from error
 
 
 def _read_dataset(section: Section, folder: Path) -> DatasetSpec:

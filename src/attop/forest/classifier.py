@@ -18,8 +18,8 @@ from attop._replica import all_or_nothing
 from attop.base import AtTopClassifier
 from attop.classifiers import PatMatNP, TauFPL
 from attop.forest.kernel import ForestKernel, forest_of
-from attop.metrics import partial_auc
 from attop.model_selection import fit_path
+from attop.model_selection._scoring import Decided, scorer_of
 
 #: Fits that only have to be told apart need no more than this.
 _ROUGHLY = 1e-3
@@ -55,6 +55,8 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         Weights of the loss to choose from.
     cv : int, default=5
         Folds.
+    scoring : str or callable, default=None
+        What chooses, as for `AtTopCV`; None is the partial AUC up to the false positive rate `tau`.
     tol : float, default=1e-4
         Relative duality gap of the final model.
     n_jobs : int, default=None
@@ -74,7 +76,7 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         What was chosen.
     cv_results_ : dict of arrays
         What was tried: ``min_samples_leaf``, ``classifier``, ``C``, ``mean_test_score``, the mean
-        partial AUC up to the false positive rate `tau`, and ``std_test_score``.
+        of `scoring`, and ``std_test_score``.
     classes_ : ndarray of shape (2,)
         The labels, sorted.
     pos_label_ : label
@@ -103,6 +105,7 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         classifiers: Any = None,
         Cs: Sequence[float] = (0.1, 1.0, 10.0),
         cv: Any = 5,
+        scoring: Any = None,
         tol: float = 1e-4,
         n_jobs: int | None = None,
         pos_label: Any = None,
@@ -114,6 +117,7 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         self.classifiers = classifiers
         self.Cs = Cs
         self.cv = cv
+        self.scoring = scoring
         self.tol = tol
         self.n_jobs = n_jobs
         self.pos_label = pos_label
@@ -216,9 +220,10 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
             return choices, np.zeros((len(choices), 1))
         seed = 0 if self.random_state is None else self.random_state
         folds = list(StratifiedKFold(n_splits, shuffle=True, random_state=seed).split(X, positive))
+        scorer = scorer_of(f"partial_auc_{self.tau}" if self.scoring is None else self.scoring)
         found = joblib.Parallel(n_jobs=self.n_jobs)(
             joblib.delayed(_scores_of_fold)(
-                self._kernel(size), classifiers, self.Cs, self.tau, X, positive, weights, fold
+                self._kernel(size), classifiers, self.Cs, scorer, X, positive, weights, fold
             )
             for size in sizes
             for fold in folds
@@ -231,13 +236,13 @@ def _scores_of_fold(
     kernel: ForestKernel,
     classifiers: list[AtTopClassifier],
     values_of_C: Sequence[float],
-    tau: float,
+    scorer: Any,
     X: Any,
     positive: NDArray[np.bool_],
     weights: Any,
     fold: tuple[NDArray[np.intp], NDArray[np.intp]],
 ) -> list[float]:
-    """Partial AUC of every classifier at every C on the samples that a fold leaves out."""
+    """The score of every classifier at every C on the samples that a fold leaves out."""
     train, test = fold
     given = None if weights is None else weights[train]
     leaves = kernel.fit(X[train], positive[train], given).transform(X[train])
@@ -248,8 +253,8 @@ def _scores_of_fold(
         rough = clone(classifier).set_params(tol=_ROUGHLY)
         path = fit_path(rough, leaves, positive[train], "C", values_of_C, sample_weight=given)
         for model in path.estimators:
-            scores = model.top_score(others)
-            found.append(partial_auc(positive[test], scores, tau, sample_weight=judged_by))
+            judged = Decided(model.top_score(others), model.classes_, True)
+            found.append(judged.score_by(scorer, positive[test], judged_by))
     return found
 
 

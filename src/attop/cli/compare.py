@@ -1,0 +1,46 @@
+"""``attop compare``: which method is better over many data sets, with tests and diagrams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from attop.cli._results import open_results
+from attop.cli.table import ExperimentOption
+
+
+def compare(
+    reference: Annotated[
+        str, typer.Argument(help="The method that the others are compared with.")
+    ] = "TopForestClassifier",
+    store: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("attop-results"),
+    experiment: ExperimentOption = None,
+    output: Annotated[
+        Path, typer.Option(help="Folder for the page and its diagrams.", file_okay=False)
+    ] = Path("attop-comparison"),
+) -> None:
+    """Write mean ranks over the data sets, tests and diagrams, as ``ranks.inc`` and SVG files.
+
+    The seeds of a data set are averaged before: they are no data sets of their own.
+    """
+    from attop.experiments.figures import to_svg
+    from attop.experiments.ranking import draw_rankings, ranking_page, rankings
+
+    results = open_results(store, experiment)
+    try:
+        found = rankings(results, reference)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="REFERENCE") from None
+    if not found:
+        raise typer.BadParameter(
+            "There are no two data sets on which every method has a result yet.",
+            param_hint="--experiment",
+        )
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "ranks.inc").write_text(ranking_page(results, found), encoding="utf-8")
+    for name, figure in draw_rankings(found).items():
+        (output / name).write_text(to_svg(figure, name.removesuffix(".svg")), encoding="utf-8")
+    Console().print(f"Comparison: {output / 'ranks.inc'}", markup=False, soft_wrap=True)
