@@ -16,7 +16,6 @@ from attop._words import suggestion
 from attop.datasets import DATASETS, Dataset, Split, load_dataset, load_file
 from attop.datasets.registry import dataset_info, simplify
 
-
 #: Files in a folder of tables: samples and labels need no names of columns.
 _TABLES = (".npz", ".libsvm", ".svm")
 
@@ -209,7 +208,7 @@ def tables_of(folder: Path, sizes: Sequence[int], n_test: int) -> list[DatasetSp
     paths = sorted(path for path in folder.glob("*") if path.suffix in _TABLES)
     if not paths:
         raise FileNotFoundError(
-            f"There is no file of {', '.join(_TABLES)} in {folder}. Name another folder by --folder."
+            f"There is no file of {', '.join(_TABLES)} in {folder}. Name another by --folder."
         )
     found = []
     for path in paths:

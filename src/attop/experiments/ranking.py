@@ -118,12 +118,10 @@ def ranking_page(results: Results, found: dict[int | None, list[Ranking]]) -> st
     parts = []
     for size, metrics in found.items():
         first = metrics[0]
-        seeds = sorted({record["seed"] for record in results.records})
         title = f"{size:,} training samples" if size else "All training samples"
         parts += [
             f"{title}\n{'-' * len(title)}\n",
-            f"{len(first.scores)} data sets, {first.n_splits} splits (seeds {seeds[0]} to "
-            f"{seeds[-1]} as far as they are done), {len(first.methods)} methods.\n",
+            _extent(first),
             _ranks_table(metrics),
             *(f".. figure:: {figure_name(size, one)}\n   :alt: Mean ranks, {one.metric}\n"
               for one in metrics if one.metric.startswith("tpr_at_fpr")),
@@ -131,6 +129,15 @@ def ranking_page(results: Results, found: dict[int | None, list[Ranking]]) -> st
             *(_against(one) for one in metrics if one.metric.startswith("tpr_at_fpr")),
         ]  # fmt: skip
     return "\n".join(parts)
+
+
+def _extent(one: Ranking) -> str:
+    """How much a ranking is made of."""
+    mean = one.n_splits / len(one.scores)
+    return (
+        f"{len(one.scores)} data sets, {one.n_splits} splits ({mean:.1f} seeds each on average), "
+        f"{len(one.methods)} methods.\n"
+    )
 
 
 def figure_name(size: int | None, ranking: Ranking) -> str:

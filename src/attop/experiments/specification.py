@@ -20,8 +20,8 @@ A file names seeds, metrics, a kernel, a solver, data sets and methods::
     tau = 0.05
     grid = {lambda = [1e-3, 1e-2]}
 
-In place of ``datasets`` there may be a folder of tables, each at several numbers of training samples,
-for methods that choose their own parameters, since there is no validation set::
+In place of ``datasets`` there may be a folder of tables, each at several numbers of training
+samples, for methods that choose their own parameters, since there is no validation set::
 
     [tables]
     folder = "tables"
@@ -168,9 +168,7 @@ def load_experiment(source: str | Path, **instead: Any) -> Experiment:
     )
 
 
-def parse_experiment(
-    text: str, path: Path = Path("experiment.toml"), **instead: Any
-) -> Experiment:
+def parse_experiment(text: str, path: Path = Path("experiment.toml"), **instead: Any) -> Experiment:
     """Read an experiment from the text of its file; `path` is for messages and relative paths."""
     try:
         values = tomllib.loads(text)

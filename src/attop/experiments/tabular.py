@@ -1,7 +1,8 @@
 """Methods for tables that choose their own parameters: all on the same folds, by the same metric.
 
 Each has `CANDIDATES` combinations of parameters to choose from, so that none is tuned better than
-another.  An experiment names one as ``method = "attop.experiments.tabular:Tuned"`` with a ``model``.
+another; only `AutoTopClassifier` has a budget of seconds.  An experiment names one as
+``method = "attop.experiments.tabular:Tuned"`` with a ``model``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from attop._words import suggestion
+from attop.auto import AutoTopClassifier
 from attop.classifiers import SVM, PatMatNP, TauFPL
 from attop.forest import TopForestClassifier
 from attop.metrics import get_scorer
@@ -68,9 +70,7 @@ class Task(NamedTuple):
     def search(self, estimator: Any, grid: dict[str, Any], refit: bool = True) -> GridSearchCV:
         """A search of scikit-learn on the folds."""
         folds = StratifiedKFold(self.cv, shuffle=True, random_state=self.seed)
-        return GridSearchCV(
-            estimator, grid, scoring=get_scorer(self.metric), cv=folds, refit=refit
-        )
+        return GridSearchCV(estimator, grid, scoring=get_scorer(self.metric), cv=folds, refit=refit)
 
     @property
     def gammas(self) -> list[float]:
@@ -167,6 +167,12 @@ def _on_leaves(
     return build
 
 
+def _automatic(task: Task) -> Any:
+    return AutoTopClassifier(
+        task.metric, tau=task.tau, cv=task.cv, n_jobs=1, random_state=task.seed
+    )
+
+
 def _wide(tau: float) -> Any:
     return TauFPL(min(5.0 * tau, 0.5))
 
@@ -186,6 +192,7 @@ MODELS: dict[str, Callable[[Task], Any]] = {
     "TauFPL, forest": _on_leaves([_wide], (0.01, 0.1, 1.0, 10.0)),
     "PatMatNP, forest": _on_leaves([PatMatNP], (0.01, 0.1, 1.0, 10.0)),
     "TopForestClassifier": _on_leaves([_wide, PatMatNP], (0.1, 1.0)),
+    "AutoTopClassifier": _automatic,
 }
 
 
