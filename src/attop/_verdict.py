@@ -100,9 +100,17 @@ def _why_zero(formulation: Formulation, problem: Problem) -> str:
             "their scores raises the threshold as much. Use a larger tau, or "
             f"{formulation.twin}, whose threshold is made of the scores of negatives only."
         )
+    if "theta" in formulation.parameters:
+        return "Its loss is worth less than any larger w. Use a larger C, or other features."
+    if formulation.all_have_losses:
+        return (
+            "The classes overlap, and the larger one decides. Use class_weight='balanced', or a "
+            "PatMatNP; a larger C helps only where they do not overlap everywhere."
+        )
     return (
-        "The kernel does not tell the positives from the top negatives well enough to pay "
-        "for a larger w. Use a larger C, a larger K or tau, or other features."
+        "No w lifts the mean of the positives above the mean of the top negatives, or hardly. Use "
+        "a larger K or tau (five times the rate aimed at is a good start) or PatMatNP, which "
+        "stands overlapping classes, or other features; a larger C helps only where some w does."
     )
 
 

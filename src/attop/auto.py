@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,8 +31,6 @@ _WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 _WIDTHS = (1.0, 0.25, 4.0)
 _LEAVES = (3, 1, 10)
 _LEAF_WEIGHTS = (0.1, 1.0, 10.0)
-#: Trees of a forest while leaf sizes are compared.
-_FEW_TREES = 100
 #: Where nothing says it, the false positive rate to aim at.
 _RATE = 0.01
 
@@ -296,15 +293,13 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of models that nobody will use
             if one.kernel == "forest":
-                few = ExtraTreesClassifier(_FEW_TREES)
                 leaves, Cs = (int(one.number),), _LEAF_WEIGHTS
                 search = TopForestClassifier(
-                    forest=few, min_samples_leaf=leaves, classifiers=classifiers, Cs=Cs, **common
+                    min_samples_leaf=leaves, classifiers=classifiers, Cs=Cs, **common
                 ).fit(X, positive, weights)
-                params = [
-                    {"C": C, "min_samples_leaf": int(one.number)}
-                    for C in search.cv_results_["C"].tolist()
-                ]
+                names = ("C", "min_samples_leaf", "max_features")
+                columns = [list(search.cv_results_[name]) for name in names]
+                params = [dict(zip(names, values, strict=True)) for values in zip(*columns)]
             else:
                 own = {"gamma": one.number} if one.kernel == "rbf" else {}
                 models = [m.set_params(kernel=one.kernel, tol=1e-3, **own) for m in classifiers]
@@ -312,11 +307,11 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
                 search.fit(X, positive, weights)
                 params = [{**each, **own} for each in search.cv_results_["params"]]
         means, deviations = (search.cv_results_[f"{name}_test_score"] for name in ("mean", "std"))
-        n_each = len(params) // len(classifiers)
+        repeats = len(_LEAF_WEIGHTS) if one.kernel == "forest" else len(_WEIGHTS)
         return [
             {
                 "kernel": one.kernel,
-                "classifier": self._classifiers()[i // n_each],
+                "classifier": self._classifiers()[i // repeats % len(classifiers)],
                 "params": params[i],
                 "mean_test_score": float(means[i]),
                 "std_test_score": float(deviations[i]),
@@ -332,6 +327,7 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         if best["kernel"] == "forest":
             model = TopForestClassifier(
                 min_samples_leaf=[parameters["min_samples_leaf"]],
+                max_features=[parameters["max_features"]],
                 classifiers=[best["classifier"]],
                 Cs=[parameters["C"]],
                 n_jobs=self.n_jobs,

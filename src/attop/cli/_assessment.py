@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from attop.cli._samples import Samples
 
 TELLS_NOTHING = (
-    "The model gives all samples the same score, which tells nothing. Try --search, a larger --C, "
-    "--tau or --K, another --method, or features that tell more."
+    "The model gives all samples the same score, which tells nothing. Try --method PatMatNP, which "
+    "stands overlapping classes, a larger --tau or --K, --search, or features that tell more."
 )
 #: False positive rates of the table of thresholds.
 _RATES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)

@@ -263,7 +263,7 @@ def _warn(estimator: Any, found: Found, terms: Terms, totals: tuple[float, float
     problem = terms.problem(np.array([totals[0]]), np.array([competitors]))
     if relative_gap(zero_value(problem), found.dual) <= tol:
         twin = estimator.formulation.twin
-        what = f"a larger tau, or {twin}" if twin else "a larger C, K or tau, or other features"
+        what = f"a larger tau, or {twin}" if twin else "a larger K or tau, PatMatNP, or a larger C"
         warn(
             f"The optimum of this {name} is w = 0, up to tol={tol:g}: all samples get the same "
             f"score. Use {what}."

@@ -188,10 +188,10 @@ MODELS: dict[str, Callable[[Task], Any]] = {
     "XGBoost": _xgboost,
     "TauFPL, Gaussian": _gaussian(_wide),
     "PatMatNP, Gaussian": _gaussian(PatMatNP),
-    "SVM, forest": _on_leaves([lambda tau: SVM()], (0.01, 0.1, 1.0, 10.0)),
-    "TauFPL, forest": _on_leaves([_wide], (0.01, 0.1, 1.0, 10.0)),
-    "PatMatNP, forest": _on_leaves([PatMatNP], (0.01, 0.1, 1.0, 10.0)),
-    "TopForestClassifier": _on_leaves([_wide, PatMatNP], (0.1, 1.0)),
+    "SVM, forest": _on_leaves([lambda tau: SVM()], (0.1, 1.0)),
+    "TauFPL, forest": _on_leaves([_wide], (0.1, 1.0)),
+    "PatMatNP, forest": _on_leaves([PatMatNP], (0.1, 1.0)),
+    "TopForestClassifier": _on_leaves([_wide, PatMatNP], (1.0,)),
     "AutoTopClassifier": _automatic,
 }
 

@@ -29,6 +29,7 @@ class _Choice(NamedTuple):
     """One of the models to choose from."""
 
     min_samples_leaf: int
+    max_features: Any
     classifier: int
     C: float
 
@@ -48,6 +49,10 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         The forest, as for `ForestKernel`; None is an ``ExtraTreesClassifier(300)``.
     min_samples_leaf : sequence of int, default=(1, 3)
         Sizes of the leaves to choose from; empty leaves the forest as it is.
+    max_features : sequence of int, float or str, default=("sqrt", 0.5)
+        Features that a split looks at, to choose from; empty leaves the forest as it is.
+    trees_to_choose : int, default=100
+        Trees of the forests in cross-validation; fewer tell forests apart as well as more.
     classifiers : sequence of AtTopClassifier, default=None
         Formulations to choose from, all but their C; None is ``TauFPL(5 tau)`` and
         ``PatMatNP(tau)``.
@@ -75,8 +80,8 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
     best_params_ : dict
         What was chosen.
     cv_results_ : dict of arrays
-        What was tried: ``min_samples_leaf``, ``classifier``, ``C``, ``mean_test_score``, the mean
-        of `scoring`, and ``std_test_score``.
+        What was tried: ``min_samples_leaf``, ``max_features``, ``classifier``, ``C``,
+        ``mean_test_score``, the mean of `scoring`, and ``std_test_score``.
     classes_ : ndarray of shape (2,)
         The labels, sorted.
     pos_label_ : label
@@ -102,6 +107,8 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         *,
         forest: Any = None,
         min_samples_leaf: Sequence[int] = (1, 3),
+        max_features: Sequence[Any] = ("sqrt", 0.5),
+        trees_to_choose: int = 100,
         classifiers: Any = None,
         Cs: Sequence[float] = (0.1, 1.0, 10.0),
         cv: Any = 5,
@@ -114,6 +121,8 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         self.tau = tau
         self.forest = forest
         self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.trees_to_choose = trees_to_choose
         self.classifiers = classifiers
         self.Cs = Cs
         self.cv = cv
@@ -152,7 +161,7 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         choices, scores = self._judged(X, positive, weights)
         best = choices[int(np.argmax(scores.mean(axis=1)))]
         self.cv_results_ = _results(choices, self._classifiers(), scores)
-        self.forest_ = self._kernel(best.min_samples_leaf).fit(X, positive, weights)
+        self.forest_ = self._kernel(best[:2]).fit(X, positive, weights)
         model = clone(self._classifiers()[best.classifier]).set_params(C=best.C, tol=self.tol)
         self.model_ = model.fit(self.forest_.transform(X), positive, sample_weight=weights)
         self.best_params_ = best._asdict() | {"classifier": self._classifiers()[best.classifier]}
@@ -200,21 +209,34 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
             given = [TauFPL(min(5.0 * self.tau, 0.5)), PatMatNP(self.tau)]
         return [clone(one).set_params(kernel="matching") for one in given]
 
-    def _kernel(self, min_samples_leaf: int) -> ForestKernel:
+    def _kernel(self, forest_of_choice: tuple[int, Any], few: bool = False) -> ForestKernel:
+        """The kernel of a forest to choose from; of few trees where it only has to be judged."""
+        min_samples_leaf, max_features = forest_of_choice
         forest = forest_of(self.forest, self.n_jobs, self.random_state)
         if min_samples_leaf:
             forest.set_params(min_samples_leaf=min_samples_leaf)
+        if max_features is not None:
+            forest.set_params(max_features=max_features)
+        if few and forest.get_params().get("n_estimators", 0) > self.trees_to_choose:
+            forest.set_params(n_estimators=self.trees_to_choose)
         return ForestKernel(forest)
 
     def _judged(
         self, X: Any, positive: NDArray[np.bool_], weights: Any
     ) -> tuple[list[_Choice], NDArray[np.float64]]:
         """What there is to choose from, and the score of each in each fold."""
-        sizes = list(self.min_samples_leaf) or [0]
+        forests = [
+            (size, features)
+            for size in list(self.min_samples_leaf) or [0]
+            for features in list(self.max_features) or [None]
+        ]
         n_splits = min(self.cv, int(positive.sum()), int((~positive).sum()))
         classifiers = self._classifiers()
         choices = [
-            _Choice(size, i, C) for size in sizes for i in range(len(classifiers)) for C in self.Cs
+            _Choice(*forest, i, C)
+            for forest in forests
+            for i in range(len(classifiers))
+            for C in self.Cs
         ]
         if len(choices) == 1 or n_splits < 2:
             return choices, np.zeros((len(choices), 1))
@@ -223,13 +245,20 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         scorer = scorer_of(f"partial_auc_{self.tau}" if self.scoring is None else self.scoring)
         found = joblib.Parallel(n_jobs=self.n_jobs)(
             joblib.delayed(_scores_of_fold)(
-                self._kernel(size), classifiers, self.Cs, scorer, X, positive, weights, fold
+                self._kernel(forest, few=True),
+                classifiers,
+                self.Cs,
+                scorer,
+                X,
+                positive,
+                weights,
+                fold,
             )
-            for size in sizes
+            for forest in forests
             for fold in folds
         )
-        by_size = np.reshape(found, (len(sizes), n_splits, -1))
-        return choices, np.swapaxes(by_size, 1, 2).reshape(len(choices), n_splits)
+        by_forest = np.reshape(found, (len(forests), n_splits, -1))
+        return choices, np.swapaxes(by_forest, 1, 2).reshape(len(choices), n_splits)
 
 
 def _scores_of_fold(
@@ -264,6 +293,7 @@ def _results(
     """What was tried, as scikit-learn's searches tell it."""
     return {
         "min_samples_leaf": np.array([choice.min_samples_leaf for choice in choices]),
+        "max_features": [choice.max_features for choice in choices],
         "classifier": [classifiers[choice.classifier] for choice in choices],
         "C": np.array([choice.C for choice in choices]),
         "mean_test_score": scores.mean(axis=1),
