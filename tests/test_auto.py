@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from attop.auto import AutoTopClassifier
 from attop.datasets import load_ionosphere
@@ -12,6 +13,19 @@ from conftest import two_clouds
 
 X, Y = load_ionosphere(return_X_y=True)
 TRAIN, TEST = np.arange(len(Y)) % 3 > 0, np.arange(len(Y)) % 3 == 0
+
+
+# Some checks fit pure noise, or a handful of samples, whose optimum is w = 0.
+@pytest.mark.filterwarnings("ignore:The optimum of this:UserWarning")
+@parametrize_with_checks(
+    [AutoTopClassifier(kernels=["linear"], n_jobs=1, cv=2)],
+    expected_failed_checks=lambda estimator: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "folds are of rows, not of copies"
+        for kind in ("dense", "sparse")
+    },
+)
+def test_scikit_learn_compatible(estimator, check):
+    check(estimator)
 
 
 def test_everything_is_tried_where_there_is_time():

@@ -45,6 +45,7 @@ def contents(folder, without_times=True):
         record = json.loads(path.read_text())
         if without_times:
             record["seconds"] = 0.0
+            record["processor_seconds"] = None
             if record.get("history"):
                 record["history"]["time"] = []
         found[path.name] = record

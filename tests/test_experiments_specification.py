@@ -64,7 +64,7 @@ def test_methods_are_chosen_by_the_metric_they_are_made_for():
 
 
 def test_the_presets_of_the_paper_differ_in_the_solver_only():
-    assert preset_names() == ["paper", "paper-exact", "quick"]
+    assert preset_names() == ["paper", "paper-exact", "quick", "tables"]
     paper, exact = load_experiment("paper"), load_experiment("paper-exact")
     assert paper.seeds == exact.seeds == list(range(1, 11))
     assert paper.methods == exact.methods

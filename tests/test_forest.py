@@ -26,7 +26,9 @@ from attop.solvers.exact import solve
 from conftest import two_clouds
 
 FOREST = ExtraTreesClassifier(20, min_samples_leaf=2, random_state=0)
-SMALL = TopForestClassifier(0.1, forest=FOREST, cv=2, Cs=(1.0,), min_samples_leaf=(1,))
+SMALL = TopForestClassifier(
+    0.1, forest=FOREST, cv=2, Cs=(1.0,), min_samples_leaf=(1,), max_features=()
+)
 
 
 def samples(seed=0, n=(40, 80)):
@@ -162,6 +164,7 @@ def test_errors_of_the_kernel(kernel, message):
     [
         ({"tau": 1.5}, r"The 'tau' parameter of TopForestClassifier must be in \(0, 1\)"),
         ({"min_samples_leaf": (0,)}, "The 'min_samples_leaf' parameter of TopForestClassifier"),
+        ({"trees_to_choose": 0}, "The 'trees_to_choose' parameter of TopForestClassifier"),
         ({"Cs": ()}, "The 'Cs' parameter of TopForestClassifier must be"),
         ({"Cs": (0.0,)}, "The 'Cs' parameter of TopForestClassifier must be"),
         ({"cv": 1}, "The 'cv' parameter of TopForestClassifier must be"),
@@ -180,11 +183,12 @@ def test_the_classifier_is_the_pipeline_of_its_choice():
     model = TopForestClassifier(
         0.1, forest=FOREST, classifiers=classifiers, cv=3, min_samples_leaf=(1, 4)
     ).fit(X, positive)
-    assert len(model.cv_results_["C"]) == 2 * 3 * 3
+    assert len(model.cv_results_["C"]) == 2 * 2 * 3 * 3
     best = model.best_params_
     place = int(np.argmax(model.cv_results_["mean_test_score"]))
     assert model.cv_results_["C"][place] == best["C"]
-    forest = clone(FOREST).set_params(min_samples_leaf=best["min_samples_leaf"])
+    own = {name: best[name] for name in ("min_samples_leaf", "max_features")}
+    forest = clone(FOREST).set_params(**own)
     by_hand = make_pipeline(
         ForestKernel(forest), clone(best["classifier"]).set_params(C=best["C"])
     ).fit(X, positive)
@@ -210,6 +214,23 @@ def test_weights_of_zero_leave_samples_out():
     there = weights > 0.0
     weighted = clone(SMALL).fit(X, positive, sample_weight=weights)
     assert_allclose(weighted.top_score(X), clone(SMALL).fit(X[there], positive[there]).top_score(X))
+
+
+def test_few_trees_choose_and_all_are_fitted():
+    X, positive = samples()
+    model = clone(SMALL).set_params(Cs=(0.1, 1.0), trees_to_choose=3).fit(X, positive)
+    assert model.forest_.n_trees_ == FOREST.n_estimators
+    few = clone(model).set_params(forest=clone(FOREST).set_params(n_estimators=3)).fit(X, positive)
+    assert_allclose(model.cv_results_["mean_test_score"], few.cv_results_["mean_test_score"])
+
+
+def test_the_metric_that_chooses_may_be_named():
+    X, positive = samples()
+    named = clone(SMALL).set_params(Cs=(0.1, 1.0), scoring="partial_auc_0.1").fit(X, positive)
+    default = clone(SMALL).set_params(Cs=(0.1, 1.0)).fit(X, positive)
+    assert_allclose(
+        named.cv_results_["mean_test_score"], default.cv_results_["mean_test_score"], rtol=1e-12
+    )
 
 
 def test_few_positives_do_not_stop_the_choice():

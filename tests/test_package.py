@@ -56,6 +56,7 @@ def test_version_is_the_same_everywhere():
 
 PUBLIC_MODULES = [
     "attop",
+    "attop.auto",
     "attop.calibration",
     "attop.datasets",
     "attop.forest",

@@ -71,6 +71,7 @@ _RULES = {
     "min_samples_leaf": _Rule(
         lambda v: all(_is_integer(size) and size >= 1 for size in v), "integers of at least 1"
     ),
+    "trees_to_choose": _Rule(lambda v: _is_integer(v) and v >= 1, "an integer of at least 1"),
     "Cs": _Rule(lambda v: len(v) > 0 and all(_is_weight(C) for C in v), "numbers in (0, inf]"),
     "theta": _Rule(_is_positive, "in (0, inf)"),
     "C": _Rule(_is_weight, "in (0, inf]"),

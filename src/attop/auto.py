@@ -24,6 +24,8 @@ from attop.forest import TopForestClassifier
 from attop.model_selection import AtTopCV
 from attop.model_selection._scoring import scorer_of
 
+__all__ = ["AutoTopClassifier"]
+
 #: Kernels to choose from.
 KERNELS = ("linear", "rbf", "forest")
 _WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)

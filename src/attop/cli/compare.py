@@ -21,6 +21,9 @@ def compare(
     output: Annotated[
         Path, typer.Option(help="Folder for the page and its diagrams.", file_okay=False)
     ] = Path("attop-comparison"),
+    prefix: Annotated[
+        str, typer.Option(help="What stands before the names of figures in the page.")
+    ] = "",
 ) -> None:
     """Write mean ranks over the data sets, tests and diagrams, as ``ranks.inc`` and SVG files.
 
@@ -40,7 +43,7 @@ def compare(
             param_hint="--experiment",
         )
     output.mkdir(parents=True, exist_ok=True)
-    (output / "ranks.inc").write_text(ranking_page(results, found), encoding="utf-8")
+    (output / "ranks.inc").write_text(ranking_page(results, found, prefix), encoding="utf-8")
     for name, figure in draw_rankings(found).items():
         (output / name).write_text(to_svg(figure, name.removesuffix(".svg")), encoding="utf-8")
     Console().print(f"Comparison: {output / 'ranks.inc'}", markup=False, soft_wrap=True)

@@ -113,7 +113,7 @@ def _ranking(rows: Any, metric: str, reference: str, n_methods: int) -> Ranking 
     )
 
 
-def ranking_page(results: Results, found: dict[int | None, list[Ranking]]) -> str:
+def ranking_page(results: Results, found: dict[int | None, list[Ranking]], prefix: str = "") -> str:
     """The tables of a page, in reStructuredText; figures are those of `draw_rankings`."""
     parts = []
     for size, metrics in found.items():
@@ -123,7 +123,7 @@ def ranking_page(results: Results, found: dict[int | None, list[Ranking]]) -> st
             f"{title}\n{'-' * len(title)}\n",
             _extent(first),
             _ranks_table(metrics),
-            *(f".. figure:: {figure_name(size, one)}\n   :alt: Mean ranks, {one.metric}\n"
+            *(f".. figure:: {prefix}{figure_name(size, one)}\n   :alt: Mean ranks, {one.metric}\n"
               for one in metrics if one.metric.startswith("tpr_at_fpr")),
             _means_table(metrics, _seconds(results, size)),
             *(_against(one) for one in metrics if one.metric.startswith("tpr_at_fpr")),

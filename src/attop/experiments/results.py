@@ -119,6 +119,6 @@ def _without(entry: Record, keys: tuple[str, ...]) -> Record:
 
 def _validation_score(record: Record) -> Any:
     """What chooses among the fits of a method; 0 where there are no validation samples."""
-    if not record["error"] and not record["sizes"]["valid"][0]:
+    if "sizes" in record and not record["sizes"]["valid"][0]:  # failures have none
         return 0.0
     return record["validation"].get(record["select_by"])
