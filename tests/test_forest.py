@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import attop
 from attop import SVM, PatMatNP, TauFPL
 from attop.forest import ForestKernel, TopForestClassifier
+from attop.forest.classifier import _chosen
 from attop.formulations import FORMULATIONS
 from attop.kernels import Gram, Matching, open_columns
 from attop.objectives import certify
@@ -185,8 +186,10 @@ def test_the_classifier_is_the_pipeline_of_its_choice():
     ).fit(X, positive)
     assert len(model.cv_results_["C"]) == 2 * 2 * 3 * 3
     best = model.best_params_
-    place = int(np.argmax(model.cv_results_["mean_test_score"]))
-    assert model.cv_results_["C"][place] == best["C"]
+    scores = model.cv_results_["mean_test_score"]
+    tried = zip(*(model.cv_results_[name] for name in ("min_samples_leaf", "max_features", "C")))
+    place = list(tried).index((best["min_samples_leaf"], best["max_features"], best["C"]))
+    assert scores[place] >= scores[0]
     own = {name: best[name] for name in ("min_samples_leaf", "max_features")}
     forest = clone(FOREST).set_params(**own)
     by_hand = make_pipeline(
@@ -222,6 +225,13 @@ def test_few_trees_choose_and_all_are_fitted():
     assert model.forest_.n_trees_ == FOREST.n_estimators
     few = clone(model).set_params(forest=clone(FOREST).set_params(n_estimators=3)).fit(X, positive)
     assert_allclose(model.cv_results_["mean_test_score"], few.cv_results_["mean_test_score"])
+
+
+def test_the_first_stays_unless_another_is_better_by_more_than_chance():
+    assert _chosen(np.array([[0.5, 0.6, 0.7], [0.6, 0.7, 0.8]])) == 1
+    assert _chosen(np.array([[0.5, 0.6, 0.7], [0.9, 0.2, 0.8]])) == 0
+    assert _chosen(np.array([[0.7, 0.7], [0.5, 0.6]])) == 0
+    assert _chosen(np.array([[0.5], [0.6]])) == 1
 
 
 def test_the_metric_that_chooses_may_be_named():
