@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import attop
 from attop import SVM, PatMatNP, TauFPL
 from attop.forest import ForestKernel, TopForestClassifier
-from attop.forest.classifier import _chosen
+from attop.forest.classifier import chosen
 from attop.formulations import FORMULATIONS
 from attop.kernels import Gram, Matching, open_columns
 from attop.objectives import certify
@@ -187,8 +187,10 @@ def test_the_classifier_is_the_pipeline_of_its_choice():
     assert len(model.cv_results_["C"]) == 2 * 2 * 3 * 3
     best = model.best_params_
     scores = model.cv_results_["mean_test_score"]
-    tried = zip(*(model.cv_results_[name] for name in ("min_samples_leaf", "max_features", "C")))
-    place = list(tried).index((best["min_samples_leaf"], best["max_features"], best["C"]))
+    names = ("min_samples_leaf", "max_features", "C", "classifier")
+    columns = [list(model.cv_results_[name]) for name in names]
+    tried = [(*row[:3], repr(row[3])) for row in zip(*columns)]
+    place = tried.index((*(best[name] for name in names[:3]), repr(best["classifier"])))
     assert scores[place] >= scores[0]
     own = {name: best[name] for name in ("min_samples_leaf", "max_features")}
     forest = clone(FOREST).set_params(**own)
@@ -228,10 +230,10 @@ def test_few_trees_choose_and_all_are_fitted():
 
 
 def test_the_first_stays_unless_another_is_better_by_more_than_chance():
-    assert _chosen(np.array([[0.5, 0.6, 0.7], [0.6, 0.7, 0.8]])) == 1
-    assert _chosen(np.array([[0.5, 0.6, 0.7], [0.9, 0.2, 0.8]])) == 0
-    assert _chosen(np.array([[0.7, 0.7], [0.5, 0.6]])) == 0
-    assert _chosen(np.array([[0.5], [0.6]])) == 1
+    assert chosen(np.array([[0.5, 0.6, 0.7], [0.6, 0.7, 0.8]])) == 1
+    assert chosen(np.array([[0.5, 0.6, 0.7], [0.9, 0.2, 0.8]])) == 0
+    assert chosen(np.array([[0.7, 0.7], [0.5, 0.6]])) == 0
+    assert chosen(np.array([[0.5], [0.6]])) == 1
 
 
 def test_the_metric_that_chooses_may_be_named():

@@ -21,6 +21,7 @@ from attop._labels import TopScoreMixin
 from attop._replica import all_or_nothing
 from attop.classifiers import SVM, PatMatNP, TauFPL
 from attop.forest import TopForestClassifier
+from attop.forest.classifier import chosen
 from attop.model_selection import AtTopCV
 from attop.model_selection._scoring import scorer_of
 
@@ -28,11 +29,11 @@ __all__ = ["AutoTopClassifier"]
 
 #: Kernels to choose from.
 KERNELS = ("linear", "rbf", "forest")
-_WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+_WEIGHTS = (1.0, 0.1, 10.0, 0.01, 100.0)
 #: gamma on standardised features, times their number; the middle one first, for small budgets.
 _WIDTHS = (1.0, 0.25, 4.0)
-_LEAVES = (3, 1, 10)
-_LEAF_WEIGHTS = (0.1, 1.0, 10.0)
+_LEAVES = (1, 3, 10)
+_LEAF_WEIGHTS = (1.0, 0.1, 10.0)
 #: Where nothing says it, the false positive rate to aim at.
 _RATE = 0.01
 
@@ -59,9 +60,11 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
     Formulations, kernels and their parameters are compared by cross-validation on the same folds,
     the quickest first, until the budget is spent: linear models, Gaussian kernels of several
     widths on standardised features, and the kernel of a forest that is grown anew in each fold.
-    The formulations are `PatMatNP` at the false positive rate of the metric, `TauFPL` at five
-    times that rate, since at the rate itself its optimum is ``w = 0`` where the classes overlap,
-    and `SVM` with balanced classes.
+    The formulations are `TauFPL` at five times the false positive rate of the metric, since at the
+    rate itself its optimum is ``w = 0`` where the classes overlap, `PatMatNP` at that rate, and
+    `SVM` with balanced classes.  A default, on the kernel of a forest where there is one, stays
+    where nothing is better by more than one standard error of the difference: of few positives the
+    best of many is the best by chance.
 
     Parameters
     ----------
@@ -98,8 +101,8 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
     best_score_ : float
         Its mean score.
     cv_results_ : dict of arrays
-        What was tried: ``kernel``, ``classifier``, ``params``, ``mean_test_score``,
-        ``std_test_score``, and ``seconds`` of the round.
+        What was tried: ``kernel``, ``classifier``, ``params``, the ``scores`` of the folds,
+        ``mean_test_score``, ``std_test_score``, and ``seconds`` of the round.
     skipped_ : list of str
         Rounds for which there was no time.
     classes_ : ndarray of shape (2,)
@@ -179,7 +182,7 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         positive = y == self.pos_label_
         tried = self._search(X, positive, weights)
         self.cv_results_ = {key: [one[key] for one in tried] for key in tried[0]}
-        best = max(tried, key=lambda one: one["mean_test_score"])
+        best = tried[_best(tried)]
         self.best_score_ = best["mean_test_score"]
         self.best_params_ = {
             "kernel": best["kernel"],
@@ -238,13 +241,13 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
 
     def _classifiers(self) -> list[Any]:
         tau = self._rate()
-        return [PatMatNP(tau), TauFPL(min(5.0 * tau, 0.5)), SVM(class_weight="balanced")]
+        return [TauFPL(min(5.0 * tau, 0.5)), PatMatNP(tau), SVM(class_weight="balanced")]
 
     def _rounds(self, n_features: int) -> list[_Round]:
         """What to try, in this order: of each kernel the likeliest first."""
         turns = [("linear", 0.0)]
         for factor, size in zip(_WIDTHS, _LEAVES, strict=True):
-            turns += [("rbf", factor / n_features), ("forest", size)]
+            turns += [("forest", size), ("rbf", factor / n_features)]
         return [_Round(kernel, number) for kernel, number in turns if kernel in self.kernels]
 
     def _search(self, X: Any, positive: NDArray[np.bool_], weights: Any) -> list[dict[str, Any]]:
@@ -300,7 +303,7 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
                     min_samples_leaf=leaves, classifiers=classifiers, Cs=Cs, **common
                 ).fit(X, positive, weights)
                 names = ("C", "min_samples_leaf", "max_features")
-                columns = [list(search.cv_results_[name]) for name in names]
+                columns = [np.array(search.cv_results_[name], object).tolist() for name in names]
                 params = [dict(zip(names, values, strict=True)) for values in zip(*columns)]
             else:
                 own = {"gamma": one.number} if one.kernel == "rbf" else {}
@@ -308,15 +311,16 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
                 search = AtTopCV(models, {"C": _WEIGHTS}, refit=False, **common)
                 search.fit(X, positive, weights)
                 params = [{**each, **own} for each in search.cv_results_["params"]]
-        means, deviations = (search.cv_results_[f"{name}_test_score"] for name in ("mean", "std"))
+        scores = np.column_stack([search.cv_results_[f"split{i}_test_score"] for i in range(folds)])
         repeats = len(_LEAF_WEIGHTS) if one.kernel == "forest" else len(_WEIGHTS)
         return [
             {
                 "kernel": one.kernel,
                 "classifier": self._classifiers()[i // repeats % len(classifiers)],
                 "params": params[i],
-                "mean_test_score": float(means[i]),
-                "std_test_score": float(deviations[i]),
+                "scores": scores[i],
+                "mean_test_score": float(scores[i].mean()),
+                "std_test_score": float(scores[i].std()),
             }
             for i in range(len(params))
         ]
@@ -344,6 +348,13 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
             else {f"{name}__sample_weight": weights for name, _ in steps.steps}
         )
         return steps.fit(X, positive, **given)
+
+
+def _best(tried: list[dict[str, Any]]) -> int:
+    """The candidate to take, by its number."""
+    kernels = [one["kernel"] for one in tried]
+    default = next(kernel for kernel in reversed(KERNELS) if kernel in kernels)
+    return chosen(np.array([one["scores"] for one in tried]), kernels.index(default))
 
 
 def _scaler(X: Any) -> StandardScaler:
