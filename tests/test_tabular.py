@@ -81,8 +81,7 @@ def test_training_and_test_samples_are_disjoint_and_keep_the_shares(folder):
 
 
 def test_values_in_place_of_those_of_the_file(folder):
-    found = load_experiment(folder / "folder.toml", seeds=[7], sizes=[50])
-    assert found.seeds == [7]
+    found = load_experiment(folder / "folder.toml", sizes=[50])
     assert [one.n_train for one in found.datasets] == [50, 50, 50]
     assert "sizes = [50]" in found.text
     with pytest.raises(SpecificationError, match="folder of tables"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,13 +34,25 @@ def run(
             "its workers must see the folder of the results under the same path.",
         ),
     ] = None,
-    seed: Annotated[
-        list[int] | None,
-        typer.Option(help="Seed in place of those of the experiment; may be given several times."),
+    device: Annotated[
+        str | None,
+        typer.Option(
+            help="Where kernels are computed, whatever the experiment says: cpu, cuda or the like "
+            "of cuda:1. With --jobs several splits share it, and its memory, at the same time."
+        ),
     ] = None,
-    size: Annotated[
-        list[int] | None,
-        typer.Option(help="Training samples of each table; may be given several times."),
+    datasets: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Only these data sets of the experiment: MNIST,SVHN2."),
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Only these seeds of it: 1,2,3.")
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS", help="Training samples of each table of a folder: 500,2000."
+        ),
     ] = None,
     folder: Annotated[
         Path | None, typer.Option(help="Folder of tables, for the preset tables.", file_okay=False)
@@ -56,16 +69,18 @@ def run(
     try:
         specification = load_experiment(
             experiment,
-            seeds=seed or None,
-            sizes=size or None,
+            sizes=_numbers(sizes, "--sizes"),
             folder=None if folder is None else str(folder.resolve()),
         )
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="EXPERIMENT") from None
+    if device is not None:
+        specification = _on_device(specification, device)
+    part: dict[str, Any] = {"datasets": _names(datasets), "seeds": _numbers(seeds)}
     console = Console()
-    with _progress(console, specification.name, _count(specification)) as watch:
+    with _progress(console, specification.name, _count(specification, part)) as watch:
         outcome = run_experiment(
-            specification, _folder(store, dask), n_jobs=jobs, watch=watch, dask=dask
+            specification, _folder(store, dask), n_jobs=jobs, watch=watch, dask=dask, **part
         )
     console.print(
         f"{outcome.n_fits} fits in {store}, {outcome.n_skipped} of them done before. "
@@ -89,10 +104,39 @@ def _folder(store: Path, dask: str | None) -> Any:
     return Store(store if dask is None else store.resolve())
 
 
-def _count(specification: Any) -> int:
-    from attop.experiments.expansion import expand
+def _on_device(specification: Any, device: str) -> Any:
+    """The experiment with its kernels computed there; an error where there is no such device."""
+    from attop.kernels.device.arrays import NAMES, find_device
 
-    return sum(len(group.fits) for group in expand(specification))
+    try:
+        if not NAMES.fullmatch(device):
+            raise ValueError(f"must be cpu, cuda or the like of cuda:1. Got {device!r} instead.")
+        find_device(device)
+    except (ImportError, RuntimeError, ValueError) as error:
+        raise typer.BadParameter(str(error), param_hint="--device") from None
+    return replace(specification, solver={**specification.solver, "device": device})
+
+
+def _names(listed: str | None) -> list[str] | None:
+    return None if listed is None else [name.strip() for name in listed.split(",")]
+
+
+def _numbers(listed: str | None, option: str = "--seeds") -> list[int] | None:
+    try:
+        return None if listed is None else [int(number) for number in listed.split(",")]
+    except ValueError:
+        message = f"must be numbers, separated by commas. Got {listed!r} instead."
+        raise typer.BadParameter(message, param_hint=option) from None
+
+
+def _count(specification: Any, part: dict[str, Any]) -> int:
+    from attop.experiments.expansion import expand
+    from attop.experiments.runner import chosen
+
+    try:
+        return sum(len(group.fits) for group in chosen(expand(specification), **part))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--datasets or --seeds") from None
 
 
 @contextmanager

@@ -143,8 +143,8 @@ def load_experiment(source: str | Path, **instead: Any) -> Experiment:
     source : str or path-like
         The file or the preset.
     **instead
-        Values in place of those of the file: ``seeds``, and ``folder`` and ``sizes`` of its
-        tables; None for what the file says.
+        Values in place of those of the file: ``folder`` and ``sizes`` of its tables; None for
+        what the file says.
 
     Raises
     ------
@@ -240,13 +240,10 @@ def _read_options(
 def _replace(values: dict[str, Any], instead: dict[str, Any], file: str) -> str:
     """Put the given values in place of those of a file; returns a comment that says so."""
     given = {key: value for key, value in instead.items() if value is not None}
+    if given and not isinstance(values.get("tables"), dict):
+        raise SpecificationError(f"{file}: {[*given]} are for experiments with a folder of tables.")
     for key, value in given.items():
-        if key == "seeds":
-            values[key] = value
-        elif isinstance(values.get("tables"), dict):
-            values["tables"][key] = value
-        else:
-            raise SpecificationError(f"{file}: {key!r} is for experiments with a folder of tables.")
+        values["tables"][key] = value
     return "".join(f"\n# in place of the above: {key} = {value}" for key, value in given.items())
 
 
