@@ -33,6 +33,14 @@ def run(
             "its workers must see the folder of the results under the same path.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Only say what it takes: fits, hours and memory, from results in the store or "
+            "from fits on some samples.",
+        ),
+    ] = False,
 ) -> None:
     """Run an experiment; what is done already is skipped, so that it can be interrupted.
 
@@ -47,6 +55,10 @@ def run(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="EXPERIMENT") from None
     console = Console()
+    if dry_run:
+        _estimate(console, specification, store, jobs)
+        return
+    _announce(console, specification, store, jobs)
     with _progress(console, specification.name, _count(specification)) as watch:
         outcome = run_experiment(
             specification, _folder(store, dask), n_jobs=jobs, watch=watch, dask=dask
@@ -64,6 +76,37 @@ def run(
     if outcome.failures:
         console.print(f"{len(outcome.failures)} fits failed; the report tells why.", soft_wrap=True)
         raise typer.Exit(code=1)
+
+
+def _estimate(console: Console, specification: Any, store: Path, jobs: int) -> None:
+    """Show what every data set takes, and all of them."""
+    import joblib
+    from rich.table import Table
+
+    from attop.experiments.estimate import estimates, summary
+    from attop.experiments.store import Store
+
+    with console.status("Fitting some of the samples ..."):
+        found = estimates(specification, Store(store), calibrate=True)
+    table = Table("data set", "fits", "done", "training samples", "one by one", "memory", "from")
+    for one in found:
+        table.add_row(*one.row())
+    console.print(table)
+    console.print(summary(found, joblib.effective_n_jobs(jobs)), markup=False, soft_wrap=True)
+
+
+def _announce(console: Console, specification: Any, store: Path, jobs: int) -> None:
+    """Before a run goes on, what is left of it, by the times of what is there."""
+    import joblib
+
+    from attop.experiments.estimate import estimates, summary
+    from attop.experiments.store import Store
+
+    if not Store(store).plan_names():
+        return
+    found = estimates(specification, Store(store), calibrate=False)
+    if any(0 < one.n_done < one.n_fits for one in found):
+        console.print(summary(found, joblib.effective_n_jobs(jobs)), markup=False, soft_wrap=True)
 
 
 def _folder(store: Path, dask: str | None) -> Any:
