@@ -8,8 +8,8 @@ import numpy as np
 
 
 def number(value: float | None, how: str) -> str:
-    """A number, or a dash where there is none."""
-    return "-" if value is None or not np.isfinite(value) else format(value, how)
+    """A number, or "none" where there is none."""
+    return "none" if value is None or not np.isfinite(value) else format(value, how)
 
 
 def rst_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -175,7 +175,7 @@ def reached(fits: pd.DataFrame, preset: str, arguments: Any) -> str:
                 f"{len(some)} of {n_points * len(experiment.seeds)}",
                 f"{some['seed'].nunique()}",
                 f"{(some['status'] == 'CONVERGED').sum()}",
-                ", ".join(f"{count} {name}" for name, count in others.items()) or "-",
+                ", ".join(f"{count} {name}" for name, count in others.items()) or "none",
                 number(some["gap"].astype(float).max(), ".1e"),
                 number(some["seconds"].sum(), ",.0f"),
                 number(some["seconds"].max(), ".1f"),

@@ -159,6 +159,7 @@ def test_parameters_out_of_range_are_named(model, message):
         model.fit(*samples())
 
 
+@pytest.mark.filterwarnings("ignore:The optimum of this:UserWarning")
 @pytest.mark.parametrize("name", ["PNormPush", "infinite-push", "rankboost", "AccuracyAtTop"])
 def test_an_experiment_knows_them_by_name(name):
     method = resolve_method(name)

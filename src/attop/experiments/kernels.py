@@ -72,8 +72,10 @@ class SplitKernel:
         try:
             source = self._source(self.X_train, workers)
             for rows in gen_batches(n, _ROWS):
-                block = source.block(np.arange(rows.start, rows.stop), np.arange(n), workers)
-                matrix[rows] = block + source.shift
+                # Right of the diagonal, and its mirror image.
+                own, others = np.arange(rows.start, rows.stop), np.arange(rows.start, n)
+                block = source.block(own, others, workers) + np.float32(source.shift)
+                matrix[rows, rows.start :], matrix[rows.start :, rows] = block, block.T
             np.fill_diagonal(matrix, source.diagonal + source.shift)
         finally:
             workers.close()

@@ -51,7 +51,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         """The scores of samples."""
 
     def decision_function(self, X: Any) -> Vector:
-        """Scores less the threshold: at least 0 for what is called positive.
+        """Scores less the threshold: above 0 for what is called positive.
 
         Parameters
         ----------
@@ -80,7 +80,8 @@ class Ranker(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             The classes.
         """
-        return self.classes_[(self.decision_function(X) >= 0.0).astype(int)]
+        above = self.decision_function(X) > 0.0
+        return self.classes_[above.astype(int)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -48,7 +48,7 @@ class PNormPush(Ranker):
     coef_ : ndarray of shape (1, n_features)
         The weights.
     threshold_ : float
-        Scores from here on are called positive: the most accurate threshold on the training
+        Scores above it are called positive: the most accurate threshold on the training
         samples.  The push itself has none.
     objective_ : float
         The minimum found.

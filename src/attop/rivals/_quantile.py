@@ -56,7 +56,8 @@ class AccuracyAtTop(Ranker):
     candidate_ : int
         The sample whose score is the threshold.
     threshold_ : float
-        That score.
+        Halfway from that score to the next higher one (half a margin where there is none): scores
+        above it are called positive.
     share_ : float
         Share of the training samples with a higher one.
     objective_ : float
@@ -100,7 +101,10 @@ class AccuracyAtTop(Ranker):
             found = (abs(share - self.tau), objective)
             if found < best:
                 best, self.coef_, self.objective_ = found, w[np.newaxis], objective
-                self.candidate_, self.threshold_, self.share_ = int(k), float(scores[k]), share
+                self.candidate_, self.share_ = int(k), share
+                above = scores[scores > scores[k]]
+                following = float(np.min(above, initial=scores[k] + 1.0))
+                self.threshold_ = 0.5 * (float(scores[k]) + following)
 
     def _solve(
         self, differences: NDArray[np.float64], positive: NDArray[np.bool_], seed: int
