@@ -6,6 +6,7 @@ import pytest
 
 from attop.cli import main
 from attop.experiments.estimate import PARTS, estimates, summary, total_seconds
+from attop.experiments.expansion import expand
 from attop.experiments.runner import run_experiment
 from attop.experiments.specification import parse_experiment
 from attop.experiments.store import Store
@@ -28,7 +29,7 @@ def experiment():
 
 
 def test_without_results_some_samples_are_fitted(experiment, tmp_path):
-    found = estimates(experiment, Store(tmp_path), calibrate=True)
+    found = estimates(expand(experiment), Store(tmp_path), calibrate=True)
     assert [one.dataset for one in found] == ["Ionosphere", "digits"]
     assert [(one.n_fits, one.n_done) for one in found] == [(4, 0), (4, 0)]
     assert all(0.0 < one.seconds < math.inf and 0.0 < one.memory < 1.0 for one in found)
@@ -38,7 +39,7 @@ def test_without_results_some_samples_are_fitted(experiment, tmp_path):
 
 
 def test_without_any_measurement_there_is_no_number(experiment, tmp_path):
-    found = estimates(experiment, Store(tmp_path), calibrate=False)
+    found = estimates(expand(experiment), Store(tmp_path), calibrate=False)
     assert all(math.isnan(one.seconds) for one in found)
     assert summary(found, 1).startswith("8 fits to do: unknown, ")
 
@@ -58,7 +59,7 @@ def test_results_that_are_there_are_the_best_measurement(experiment, tmp_path):
         )
         / 3
     )
-    ionosphere, digits = estimates(experiment, store, calibrate=False)
+    ionosphere, digits = estimates(expand(experiment), store, calibrate=False)
     assert (ionosphere.n_done, ionosphere.seconds, ionosphere.source) == (4, 0.0, "all there")
     assert (digits.n_done, digits.source) == (3, "3 results")
     assert digits.seconds == pytest.approx(mean)

@@ -284,7 +284,8 @@ def test_a_matrix_in_single_precision_gives_the_same_descent(small_case):
     n = gram.n_samples
     double = solve(problem, gram, random_state=4, n_epochs=30)
     single = solve(problem, gram, random_state=4, n_epochs=30, cache_bytes=4 * n * n)
-    assert single.certificate.dual == pytest.approx(double.certificate.dual, rel=1e-3)
+    # Rounding decides between partners that gain the same, and stalled ends differ by that.
+    assert single.certificate.dual == pytest.approx(double.certificate.dual, rel=1e-2)
     assert infeasibility(problem, single.alpha, single.beta) <= 1e-12
     # The certificate is that of the kernel, not of what the steps looked at.
     scale = abs(single.certificate.dual)

@@ -113,12 +113,13 @@ def test_rank_boost_begins_with_the_best_of_all_thresholds():
             order = pairs((X[:, f] > cut).astype(float), y)
             right, wrong = (order > 0.0).mean(), (order < 0.0).mean()
             best = min(best, 1.0 - (np.sqrt(right) - np.sqrt(wrong)) ** 2)
-    assert model.bounds_[0] == pytest.approx(best, abs=1e-9)
+    # Weights are kept from infinity by 1e-12 of all pairs, whose root counts.
+    assert model.bounds_[0] == pytest.approx(best, abs=2e-6)
 
 
 def test_accuracy_at_the_top_solves_the_problem_of_every_candidate():
     X, y = samples(5, 8, 12, 2)
-    model = AccuracyAtTop(tau=0.2, C=0.5, tol=1e-8, max_iter=100_000, random_state=0).fit(X, y)
+    model = AccuracyAtTop(tau=0.2, C=0.5, tol=1e-8, max_passes=100_000, random_state=0).fit(X, y)
     signs = np.where(y == 1, 1.0, -1.0)
     found = []
     for k in range(len(X)):

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from attop.experiments.data import split
-from attop.experiments.expansion import Fit, Group, expand
+from attop.experiments.expansion import Fit, Group
 from attop.experiments.fitting import run_group
-from attop.experiments.specification import Experiment
 from attop.experiments.store import Store
 
 #: Training samples of the two parts, and the least and the largest power by which times may grow
@@ -61,13 +60,13 @@ class Estimate:
         return [self.dataset, *numbers, hours, f"{self.memory:.1f} GB", self.source]
 
 
-def estimates(experiment: Experiment, store: Store, *, calibrate: bool) -> list[Estimate]:
+def estimates(groups: list[Group], store: Store, *, calibrate: bool) -> list[Estimate]:
     """Estimates for every data set.
 
     Parameters
     ----------
-    experiment : Experiment
-        The experiment.
+    groups : list of Group
+        The fits of the experiment, or of a part of it.
     store : Store
         Where its results will be, and where those of earlier runs are.
     calibrate : bool
@@ -78,10 +77,10 @@ def estimates(experiment: Experiment, store: Store, *, calibrate: bool) -> list[
     list of Estimate
         One for each data set.
     """
-    groups: dict[str, list[Group]] = {}
-    for group in expand(experiment):
-        groups.setdefault(group.dataset.label, []).append(group)
-    return [_estimate(name, some, store, calibrate) for name, some in groups.items()]
+    by_name: dict[str, list[Group]] = {}
+    for group in groups:
+        by_name.setdefault(group.dataset.label, []).append(group)
+    return [_estimate(name, some, store, calibrate) for name, some in by_name.items()]
 
 
 def total_seconds(found: list[Estimate], n_jobs: int) -> float:

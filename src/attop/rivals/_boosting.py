@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
@@ -68,7 +70,10 @@ class RankBoost(Ranker):
             ratio = (right[feature, cut] + _LEAST) / (wrong[feature, cut] + _LEAST)
             weight = 0.5 * np.log(ratio)
             scores += weight * (places[:, feature] > cut)
-            bound *= Z[feature, cut]
+            # That of this coefficient: of a perfect weak ranker it is not quite the least.
+            untold = 1.0 - right[feature, cut] - wrong[feature, cut]
+            lost = right[feature, cut] * np.exp(-weight) + wrong[feature, cut] * np.exp(weight)
+            bound *= untold + lost
             chosen.append((feature, cuts[feature][cut], weight, bound))
         columns = np.array(chosen, dtype=np.float64).reshape(-1, 4).T
         self.features_ = columns[0].astype(np.intp)
@@ -97,7 +102,7 @@ def _pairs_in_order(
     places: NDArray[np.intp], scores: Vector, positive: NDArray[np.bool_], n_cuts: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weight of the pairs that each feature and cut puts into the right, and the wrong, order."""
-    above = []
+    above: list[Any] = []
     for members, sign in ((positive, -1.0), (~positive, 1.0)):
         weights = softmax(sign * scores[members])
         n_features = places.shape[1]
@@ -108,4 +113,5 @@ def _pairs_in_order(
         # A sample is above cut c where its place is beyond c.
         above.append(np.cumsum(sums[:, ::-1], axis=1)[:, ::-1][:, 1:])
     of_positives, of_negatives = (np.clip(some, 0.0, 1.0) for some in above)
-    return of_positives * (1.0 - of_negatives), (1.0 - of_positives) * of_negatives
+    right, wrong = of_positives * (1.0 - of_negatives), (1.0 - of_positives) * of_negatives
+    return right.astype(np.float64), wrong.astype(np.float64)

@@ -42,7 +42,7 @@ class AccuracyAtTop(Ranker):
         Samples whose scores may be the threshold; None for all.
     tol : float, default=1e-4
         Tolerance of each problem.
-    max_iter : int, default=1000
+    max_passes : int, default=1000
         Passes at most for each problem.
     random_state : int, RandomState or None, default=None
         What draws the candidates and the order of the passes.
@@ -74,14 +74,14 @@ class AccuracyAtTop(Ranker):
         C: float = 1.0,
         n_candidates: int | None = None,
         tol: float = 1e-4,
-        max_iter: int = 1000,
+        max_passes: int = 1000,
         random_state: Any = None,
     ) -> None:
         self.tau = tau
         self.C = C
         self.n_candidates = n_candidates
         self.tol = tol
-        self.max_iter = max_iter
+        self.max_passes = max_passes
         self.random_state = random_state
 
     def _learn(self, X: NDArray[np.float64], positive: NDArray[np.bool_]) -> None:
@@ -115,7 +115,7 @@ class AccuracyAtTop(Ranker):
             loss="hinge",
             fit_intercept=False,
             tol=self.tol,
-            max_iter=self.max_iter,
+            max_iter=self.max_passes,
             random_state=seed,
         )
         with warnings.catch_warnings():
