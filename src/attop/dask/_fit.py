@@ -16,7 +16,7 @@ from attop._verdict import advice, warn
 from attop.approximation import make_feature_map
 from attop.chunked.levels import Terms
 from attop.chunked.passes import Look, look, merge_looks
-from attop.chunked.protocol import Vector
+from attop.chunked.rounding import Rounding
 from attop.chunked.solve import MOST_ENTRIES, MOST_ROWS, MOST_SHARE, Found, Whole, solve
 from attop.dask._chunks import DaskChunks
 from attop.dask._inputs import (
@@ -30,7 +30,6 @@ from attop.dask._inputs import (
     merge_counts,
     parts_of,
 )
-from attop.kernels import gaussian
 from attop.kernels.functions import Linear, kernel_class, make_kernel
 from attop.objectives import relative_gap, zero_value
 from attop.solvers.protocol import Settings
@@ -99,10 +98,8 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
             f"{name} with a smooth surrogate takes at most {_MOST_FEATURES} features, whose "
             "products make a matrix; use surrogate='hinge'."
         )
-    centre = _centre(seen)
-    longest = seen.longest + (0.0 if centre is None else float(np.linalg.norm(centre)))
     totals = labels.copies[0] * labels.factors[0], labels.copies[1] * labels.factors[1]
-    whole = Whole(chunks, terms, centre, longest, totals)
+    whole = Whole.of(chunks, terms, seen, totals)
     settings = Settings(
         tol=estimator.tol,
         max_iter=estimator.max_iter,
@@ -111,7 +108,7 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     ).since(began)
     complete = _shares(labels, most) == (1.0, 1.0)
     found = solve(whole, seen, settings, most, complete=complete)
-    attributes = _attributes(found, seen.longest, labels, width)
+    attributes = _attributes(found, whole.rounding, labels, width)
     if parts.names is not None and all(isinstance(n, str) for n in parts.names):
         attributes["feature_names_in_"] = parts.names
     if feature_map is not None:
@@ -202,14 +199,6 @@ def _seed(estimator: Any) -> Any:
     return 0 if estimator.random_state is None else estimator.random_state
 
 
-def _centre(seen: Look) -> Vector | None:
-    """From where dense samples are taken."""
-    if sp.issparse(seen.positives.X):
-        return None
-    drawn = np.concatenate([seen.positives.X, seen.negatives.X])
-    return gaussian.centre(drawn)
-
-
 def _terms(estimator: Any, labels: Labels) -> Terms:
     """What is minimised."""
     formulation, surrogate = estimator.formulation, as_surrogate(estimator.surrogate)
@@ -222,10 +211,10 @@ def _terms(estimator: Any, labels: Labels) -> Terms:
     return Terms(float(estimator.C), surrogate, family, all_compete)
 
 
-def _attributes(found: Found, longest: float, labels: Labels, width: int) -> dict[str, Any]:
+def _attributes(found: Found, rounding: Rounding, labels: Labels, width: int) -> dict[str, Any]:
     """The fitted attributes."""
-    length = float(np.linalg.norm(found.w))
-    rounding = 2.0**-51 * (len(found.w) + 8.0) * longest * length
+    # Scores of samples as they are, and from a centre.
+    off = 4.0 * rounding.of_score(float(np.linalg.norm(found.w)))
     history = found.history
     seconds = float(history.time[-1]) if len(history.time) else 0.0
     stats = dict.fromkeys(STATS, 0.0) | {
@@ -237,7 +226,7 @@ def _attributes(found: Found, longest: float, labels: Labels, width: int) -> dic
         "pos_label_": labels.pos_label,
         "n_features_in_": width,
         "coef_": found.w[np.newaxis],
-        "threshold_": found.threshold - rounding,
+        "threshold_": found.threshold - off,
         "objective_": found.primal,
         "dual_gap_": found.gap,
         "status_": found.status,

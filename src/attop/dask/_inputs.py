@@ -167,6 +167,9 @@ def _matrix(X: Any) -> Any:
         X = sp.csr_matrix(X.to_scipy_sparse())
     else:
         X = np.asarray(X)
+    if sp.issparse(X) and not X.has_canonical_format:  # entries that stand there twice
+        X = X.copy()
+        X.sum_duplicates()
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 

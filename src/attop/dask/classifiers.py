@@ -47,6 +47,7 @@ class DaskClassifier(AtTopClassifier):
     """
 
     _absent: ClassVar[frozenset[str]] = _NOT_KEPT
+    _in_memory: ClassVar[bool] = False
 
     _: KW_ONLY
     kernel: Any = "linear"
@@ -95,7 +96,7 @@ class DaskClassifier(AtTopClassifier):
         parameters = self.get_params(deep=False)
         for name in ("client", "most_rows"):
             del parameters[name]
-        plain = next(c for c in type(self).__mro__ if not issubclass(c, DaskClassifier))
+        plain: Any = next(c for c in type(self).__mro__ if not issubclass(c, DaskClassifier))
         model: AtTopClassifier = plain(**parameters)
         fitted = {k: v for k, v in vars(self).items() if k.endswith("_")}
         model.__dict__.update(fitted, _fitted_kernel=self._fitted_kernel)
