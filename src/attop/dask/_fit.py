@@ -87,11 +87,14 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     client = estimator.client_
     parts = parts_of(X, y, sample_weight, name)
     labels = _labels(estimator, client, parts)
+    _tell(estimator, f"labels: {labels.rows[0]:,} positives, {labels.rows[1]:,} negatives", began)
     most = estimator.most_rows or max(MOST_ROWS, round(MOST_SHARE * sum(labels.rows)))
     if estimator.most_rows is None:
         width = _width(estimator, X)
         most = max(1000, min(most, MOST_ENTRIES // width))
     chunks, seen, feature_map, width = _see(estimator, client, parts, labels, most)
+    drawn = len(seen.positives.weights) + len(seen.negatives.weights)
+    _tell(estimator, f"look: {len(parts.X):,} chunks, {drawn:,} samples drawn", began)
     terms = _terms(estimator, labels)
     if terms.surrogate.curvature and seen.positives.X.shape[1] > _MOST_FEATURES:
         raise ValueError(
@@ -119,9 +122,15 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     _warn(estimator, found, terms, totals)
 
 
+def _tell(estimator: Any, what: str, began: float) -> None:
+    """A line of progress, where it is asked for."""
+    if estimator.verbose:
+        print(f"{what}, {time.perf_counter() - began:.1f} s", flush=True)
+
+
 def _labels(estimator: Any, client: Any, parts: Parts) -> Labels:
     """Which labels there are, by a pass over labels and weights alone."""
-    chunks = DaskChunks(client, lazy_labels(parts))
+    chunks = DaskChunks(client, lambda: lazy_labels(parts))
     counts, good = chunks.reduce(count_labels, merge_counts)
     if not good:
         raise ValueError(
@@ -158,7 +167,7 @@ def _see(
     """The chunks with what they are like: the samples, and then the features of a kernel."""
     roles = Roles(labels.pos_label, labels.factors, None)
     seed = int(check_random_state(_seed(estimator)).randint(2**31 - 1))
-    chunks = DaskChunks(client, lazy_chunks(parts, roles))
+    chunks = DaskChunks(client, lambda: lazy_chunks(parts, roles))
     shares = _shares(labels, most)
     seen = chunks.reduce(look, merge_looks, shares, seed)
     if not np.isfinite(seen.largest):
@@ -171,7 +180,8 @@ def _see(
     if estimator.approximation is None:
         return chunks, seen, None, width
     feature_map = _feature_map(estimator, seen, labels, width)
-    chunks = DaskChunks(client, lazy_chunks(parts, roles._replace(feature_map=feature_map)))
+    mapped = roles._replace(feature_map=feature_map)
+    chunks = DaskChunks(client, lambda: lazy_chunks(parts, mapped))
     return chunks, chunks.reduce(look, merge_looks, shares, seed), feature_map, width
 
 
