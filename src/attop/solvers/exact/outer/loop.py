@@ -308,7 +308,11 @@ class Loop:
 
 
 def _parts_from(state: State) -> int:
-    """From how many samples on parts of them are solved first: more where columns cost little."""
+    """From how many samples on parts of them are solved first: more where columns cost little.
+
+    And all of them fit.
+    """
     store, tuning = state.store, state.tuning
-    cheap = isinstance(store, ColumnStore) and store.source.work < tuning.pass_cost
-    return tuning.parts_from * (tuning.cheaper if cheap else 1)
+    if not isinstance(store, ColumnStore) or store.capacity < store.n_samples:
+        return tuning.parts_from
+    return tuning.parts_from * (tuning.cheaper if store.source.work < tuning.pass_cost else 1)
