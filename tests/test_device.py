@@ -21,7 +21,7 @@ from attop import SVM, PatMatNP, TauFPL, TopPush, pipeline
 from attop.formulations import FORMULATIONS
 from attop.kernels.device.arrays import Device, as_numpy, find_device
 from attop.kernels.device.dense import DeviceDense
-from attop.kernels.device.gram import DeviceGram, expansion
+from attop.kernels.device.gram import DeviceGram, DeviceScores, expansion
 from attop.kernels.device.store import DeviceStore
 from attop.kernels.functions import (
     FunctionKernel,
@@ -142,6 +142,8 @@ def test_scores_are_sums_of_entries(device, kernel):
     new = X[::2] + 0.1
     scores = expansion(kernel, device, new, X[support], coefficients)
     assert_allclose(scores, kernel(new, X[support]) @ coefficients, atol=1e-12 * scale)
+    assert_allclose(DeviceScores(gram, new).sums(support, coefficients), scores, atol=1e-12 * scale)
+    assert_array_equal(DeviceScores(gram, new).sums(support[:0], coefficients[:0]), 0.0)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)

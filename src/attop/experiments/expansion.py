@@ -42,8 +42,13 @@ class Fit:
 
     @property
     def key(self) -> str:
-        """Hash of all that the result depends on; labels and metrics are no part of it."""
+        """Hash of all that the result depends on; labels and metrics are no part of it.
+
+        Nor is the device: an optimum is the same wherever it is found, so that a run begun on one
+        machine goes on on another.
+        """
         method = self.method.method
+        solver = {name: value for name, value in self.solver.items() if name != "device"}
         return digest(
             {
                 "dataset": self.dataset.identity(),
@@ -52,7 +57,7 @@ class Fit:
                 "parameters": self.parameters,
                 # Only our own methods have our solvers, and imported ones have own kernels.
                 "kernel": self.kernel if method in METHODS else {},
-                "solver": self.solver if method in CLASSIFIERS else {},
+                "solver": solver if method in CLASSIFIERS else {},
             }
         )
 

@@ -7,22 +7,27 @@ import platform
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.metrics import roc_curve
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import has_fit_parameter
 
 from attop import pipeline
+from attop._threads import map_in_threads, n_threads
 from attop.datasets import Split
 from attop.experiments.data import split
 from attop.experiments.expansion import Fit, Group, digest
-from attop.experiments.kernels import SplitKernel
+from attop.experiments.kernels import SplitKernel, stack
 from attop.experiments.methods import CLASSIFIERS, build
 from attop.experiments.store import Record, Store
+from attop.kernels.device.arrays import find_device
+from attop.kernels.device.gram import DeviceGram, DeviceScores
 from attop.kernels.functions import kernel_class
 from attop.model_selection._scoring import Decided, scorer_of
 from attop.model_selection._shared import SharedFits
@@ -30,8 +35,13 @@ from attop.model_selection._starts import walking_order
 from attop.pipeline import TrainingSet
 from attop.problem import Problem
 
+#: Sums of kernel columns, of these training samples times these, at the samples to be scored.
+Scorer = Callable[[NDArray[np.intp], NDArray[np.float64]], NDArray[np.float64]]
 #: Points kept of a history and of a ROC curve.
 _MOST_POINTS = 100
+#: Models on a matrix in single precision that are scored together, at least: an interrupt costs
+#: as many.
+_SCORED = 6
 _VERSIONED = ("attop", "numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -51,18 +61,31 @@ class Workplace(NamedTuple):
     X_score: Any
 
 
-def run_group(group: Group, store: Store) -> list[str]:
+def run_group(group: Group, store: Store, share: float = 1.0) -> list[str]:
     """Do the fits of a group that the store does not have; returns the keys of failures.
 
     Fits that share kernel columns depend, within their tolerance, on those before them.
     So that an interrupted run ends with the very results of an undisturbed one, the fits
-    of the same plan are repeated up to the last missing one.
+    of the same plan are repeated up to the last missing one.  (Not on a device, where sums
+    differ in their last bits from run to run.)
+
+    Parameters
+    ----------
+    group : Group
+        The fits.
+    store : Store
+        Where results are, and go.
+    share : float, default=1.0
+        Share of the memory of a device that this process may take.
     """
     missing = [fit for fit in group.fits if not store.is_done(fit.key, fit.metrics)]
     if not missing:
         return []
     plan = digest([fit.key for fit in group.fits if fit.shares])
     try:
+        device = find_device(group.fits[0].solver.get("device"))
+        if device is not None:
+            device.share_memory(share)
         place = _prepare(group)
     except Exception as error:
         for fit in missing:
@@ -85,7 +108,8 @@ def run_group(group: Group, store: Store) -> list[str]:
 
 def _todo(group: Group, missing: list[Fit], store: Store, plan: str) -> list[Fit]:
     """The missing fits, and those done that an undisturbed run would have done before them."""
-    if not any(fit.shares for fit in missing):
+    on_device = group.fits[0].solver.get("device", "cpu") != "cpu"
+    if on_device or not any(fit.shares for fit in missing):
         return missing
     known = {fit.key: store.read(fit.key) for fit in group.fits if fit.shares}
     again = {key for key, record in known.items() if record is not None and record["plan"] == plan}
@@ -95,7 +119,14 @@ def _todo(group: Group, missing: list[Fit], store: Store, plan: str) -> list[Fit
 def _prepare(group: Group) -> Workplace:
     """Read and split the samples."""
     parts = split(group.dataset, group.seed)
-    X_score = _stack(parts.X_valid, parts.X_test)
+    if group.fits[0].solver["name"] == "pairwise":
+        # Positives first, as the variables of a dual stand: columns are then read as they lie.
+        order = np.argsort(-parts.y_train, kind="stable")
+        weights = None if parts.w_train is None else parts.w_train[order]
+        parts = parts._replace(
+            X_train=parts.X_train[order], y_train=parts.y_train[order], w_train=weights
+        )
+    X_score = stack(parts.X_valid, parts.X_test)
     fit = group.fits[0]
     if kernel_class(fit.kernel["name"]).explicit:  # whose models are cheap to apply
         return Workplace(parts, None, X_score)
@@ -110,8 +141,10 @@ def _all_fits(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted |
     """Every fit with its outcome: those without shared columns first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the record tells how a fit ended
+        together = [fit for fit in fits if _wants_matrix(place, fit)]
+        yield from _fit_on_matrix(place, together)
         for fit in fits:
-            if not fit.shares:
+            if not fit.shares and fit not in together:
                 yield fit, _attempt(_fit_alone, place, fit)
         sharing = [fit for fit in fits if fit.shares]
         if sharing:
@@ -123,6 +156,49 @@ def _attempt(function: Any, *arguments: Any) -> Fitted | Exception:
         return function(*arguments)
     except Exception as error:
         return error
+
+
+def _wants_matrix(place: Workplace, fit: Fit) -> bool:
+    """Whether the fit works on the whole kernel matrix, which fits in single precision only."""
+    if fit.shares or fit.method.method not in CLASSIFIERS or place.kernel is None:
+        return False
+    convex = CLASSIFIERS[fit.method.method].formulation.convex
+    no_device = fit.solver.get("device") in (None, "cpu")
+    return convex and no_device and fit.solver["name"] == "pairwise" and place.kernel.is_single
+
+
+def _fit_on_matrix(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted | Exception]]:
+    """Fits on the kernel matrix in single precision, whose scores are computed some at a time."""
+    if not fits:
+        return
+    assert place.kernel is not None
+    parts, kernel = place.parts, place.kernel
+    with config_context(assume_finite=True):  # exponentials of finite samples
+        first = _build(fits[0], parts).set_params(kernel="precomputed")
+        data = pipeline.prepare(first, kernel.training, parts.y_train, parts.w_train)
+
+    def fitted(fit: Fit) -> Fitted | Exception:
+        return _attempt(_fit_to, data, _build(fit, parts).set_params(kernel="precomputed"))
+
+    for part in gen_batches(len(fits), max(_SCORED, n_threads())):
+        some = fits[part]
+        outcomes = map_in_threads(fitted, some, n_threads())
+        done = [one for one in outcomes if isinstance(one, Fitted)]
+        models = [(one.model.support_, np.ravel(one.model.dual_coef_)) for one in done]
+        scores = iter(kernel.scores_of_many(models) if models else ())
+        for fit, outcome in zip(some, outcomes, strict=True):
+            if isinstance(outcome, Fitted):
+                outcome = outcome._replace(scores=next(scores) - outcome.model.threshold_)
+            yield fit, outcome
+    kernel.forget_training()
+
+
+def _fit_to(data: TrainingSet, model: Any) -> Fitted:
+    """A model fitted to samples made ready, without scores yet."""
+    began = time.perf_counter()
+    problem = pipeline.problem_of(model, data)
+    pipeline.finish(model, data, problem, pipeline.solve(model, problem, data.gram))
+    return Fitted(model, np.empty(0), time.perf_counter() - began)
 
 
 def _fit_sharing(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted | Exception]]:
@@ -139,13 +215,14 @@ def _fit_sharing(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitte
             yield fit, error
     if data is None or not ready:
         return
+    score = _scorer(place, data)
     with SharedFits(data.gram, ready[0][1].tol, ready[0][1].cache_size) as shared:
 
         def fitted(fit: Fit, model: Any, problem: Problem) -> Fitted:
             began = time.perf_counter()
             shared.fit(model, data, problem)
             seconds = time.perf_counter() - began
-            return Fitted(model, _scores(place, fit, model), seconds)
+            return Fitted(model, _scores(place, fit, model, score), seconds)
 
         for i in walking_order([problem for _, _, problem in ready]):
             yield ready[i][0], _attempt(fitted, *ready[i])
@@ -166,7 +243,9 @@ def _fit_alone(place: Workplace, fit: Fit) -> Fitted:
     began = time.perf_counter()
     model.fit(samples, parts.y_train, **weights)
     seconds = time.perf_counter() - began
-    return Fitted(model, _scores(place, fit, model), seconds)
+    on_device = ours and model.device not in (None, "cpu")
+    score = None if on_device else _scorer(place)
+    return Fitted(model, _scores(place, fit, model, score), seconds)
 
 
 def _fit_weights(model: Any, fit: Fit, parts: Split) -> dict[str, NDArray[np.float64]]:
@@ -194,13 +273,22 @@ def _build(fit: Fit, parts: Split) -> Any:
     )
 
 
-def _scores(place: Workplace, fit: Fit, model: Any) -> NDArray[np.float64]:
-    """Decision values of the validation samples, then of the test samples."""
+def _scorer(place: Workplace, data: TrainingSet | None = None) -> Scorer | None:
+    """What knows the kernel of the samples to be scored, if anything does."""
+    if data is not None and isinstance(data.gram, DeviceGram):
+        # A device computes entries faster than they are kept, but is slow to be given samples.
+        return DeviceScores(data.gram, place.X_score).sums
     kernel = place.kernel
-    # Others have kernels of their own, and a device computes entries faster than they are kept.
-    ours = fit.method.method in CLASSIFIERS and model.device in (None, "cpu")
-    if ours and kernel is not None and kernel.remembers_scoring and hasattr(model, "dual_coef_"):
-        return kernel.scores(model.support_, np.ravel(model.dual_coef_)) - model.threshold_
+    return kernel.scores if kernel is not None and kernel.remembers_scoring else None
+
+
+def _scores(
+    place: Workplace, fit: Fit, model: Any, score: Scorer | None = None
+) -> NDArray[np.float64]:
+    """Decision values of the validation samples, then of the test samples."""
+    # Others have kernels of their own.
+    if score is not None and fit.method.method in CLASSIFIERS and hasattr(model, "dual_coef_"):
+        return score(model.support_, np.ravel(model.dual_coef_)) - model.threshold_
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(place.X_score), dtype=np.float64)
     return np.asarray(model.predict_proba(place.X_score)[:, 1], dtype=np.float64)
@@ -311,9 +399,3 @@ def _history(history: Any) -> Record | None:
 def _number(value: Any) -> float | None:
     """A number that JSON knows."""
     return float(value) if np.isfinite(value) else None
-
-
-def _stack(a: Any, b: Any) -> Any:
-    import scipy.sparse as sp
-
-    return sp.vstack([a, b], format="csr") if sp.issparse(a) else np.concatenate([a, b])

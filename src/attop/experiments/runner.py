@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,8 @@ from attop.experiments.store import Store
 #: Called now and then with the number of results that are there.
 Watcher = Callable[[int], None]
 _SECONDS_BETWEEN_LOOKS = 0.5
+#: What processes that share a device take of its memory together: each has a context besides.
+_OF_DEVICE = 0.95
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ def run_experiment(
     n_jobs: int = 1,
     watch: Watcher | None = None,
     dask: str | None = None,
+    datasets: Collection[str] | None = None,
+    seeds: Collection[int] | None = None,
 ) -> Outcome:
     """Do what the store does not have of an experiment.
 
@@ -68,6 +72,8 @@ def run_experiment(
     dask : str, default=None
         Address of the scheduler of a Dask cluster whose workers do the groups, rather than `n_jobs`
         processes here.  A worker that dies costs the fit that it was at.
+    datasets, seeds : collection, default=None
+        Do only the splits of these data sets, by their labels or names, and of these seeds.
 
     Returns
     -------
@@ -76,6 +82,7 @@ def run_experiment(
     """
     groups = expand(experiment)
     store.write_plan(experiment.name, plan_of(experiment, groups))
+    groups = chosen(groups, datasets, seeds)
     foreign = store.clean()
     missing = {
         fit.key for group in groups for fit in group.fits if not store.is_done(fit.key, fit.metrics)
@@ -98,10 +105,43 @@ def _run(groups: list[Group], store: Store, n_jobs: int, dask: str | None) -> li
 
     from attop.experiments.fitting import run_group
 
+    n_processes = min(joblib.effective_n_jobs(n_jobs), max(1, len(groups)))
+    share = _OF_DEVICE / n_processes if n_processes > 1 else 1.0
     failures = joblib.Parallel(n_jobs=n_jobs)(
-        joblib.delayed(run_group)(group, store) for group in groups
+        joblib.delayed(run_group)(group, store, share) for group in groups
     )
     return [key for some in failures for key in some]
+
+
+def chosen(
+    groups: list[Group], datasets: Collection[str] | None, seeds: Collection[int] | None
+) -> list[Group]:
+    """The groups of some data sets and seeds.
+
+    Raises
+    ------
+    ValueError
+        If the experiment has no such data set or seed.
+    """
+    for what, wanted, there in (
+        ("data set", datasets, [name for group in groups for name in _names(group)]),
+        ("seed", seeds, [group.seed for group in groups]),
+    ):
+        unknown = [one for one in wanted or () if one not in there]
+        if unknown:
+            known = ", ".join(dict.fromkeys(map(str, there)))
+            raise ValueError(f"the experiment has no {what} {unknown[0]!r}, only {known}.")
+    return [
+        group
+        for group in groups
+        if (datasets is None or any(name in datasets for name in _names(group)))
+        and (seeds is None or group.seed in seeds)
+    ]
+
+
+def _names(group: Group) -> list[str]:
+    """What a data set may be called."""
+    return [name for name in (group.dataset.label, group.dataset.name) if name]
 
 
 def plan_of(experiment: Experiment, groups: list[Group]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ NAMES = re.compile(r"cpu|cuda(:\d+)?")
 _SHARE = 0.7
 #: Numbers of a product that are computed at once, in float64: a gigabyte.
 AT_ONCE = 2**27
+#: Share of a device's memory that this process may take, where several processes share one.
+_OF_PROCESS: dict[str, float] = {}
 #: Smaller arrays come from a device as they are.
 _PAGES = 2**17
 #: What the numpy of a test has.
@@ -103,14 +105,32 @@ class Device:
 
             free, _ = torch.cuda.mem_get_info(self.where)
             # What the framework holds and does not use is free as well.
-            held = torch.cuda.memory_reserved(self.where) - torch.cuda.memory_allocated(self.where)
-            return int(_SHARE * (free + held))
+            taken = torch.cuda.memory_allocated(self.where)
+            free += torch.cuda.memory_reserved(self.where) - taken
+            whole = torch.cuda.get_device_properties(self.where).total_memory
+            return int(_SHARE * min(free, _OF_PROCESS.get(self.name, 1.0) * whole - taken))
         if self.framework == "cupy":
             import cupy
 
             held = cupy.get_default_memory_pool().free_bytes()
             return int(_SHARE * (cupy.cuda.Device(self.where).mem_info[0] + held))
         return _MEMORY_OF_HOST
+
+    def share_memory(self, share: float) -> None:
+        """Take no more than this share of the whole memory in this process: others take theirs.
+
+        What the framework holds of it without need is given back before more is asked for.
+        """
+        if self.framework == "torch" and share != _OF_PROCESS.get(self.name, 1.0):
+            import torch
+
+            torch.cuda.set_per_process_memory_fraction(share, self.where)
+        elif self.framework == "cupy":
+            import cupy
+
+            with cupy.cuda.Device(self.where):
+                cupy.get_default_memory_pool().set_limit(fraction=share)
+        _OF_PROCESS[self.name] = share
 
     def cholesky(self, matrix: Any) -> Any:
         """The lower factor of a positive definite matrix; LinAlgError where it is none."""

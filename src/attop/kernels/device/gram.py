@@ -110,6 +110,40 @@ def _starts(rows: NDArray[np.intp], step: int) -> range:
     return range(0, len(rows), step)
 
 
+class DeviceScores:
+    """Sums of kernel columns at other samples than those of the matrix, which stay on the device.
+
+    Parameters
+    ----------
+    gram : DeviceGram
+        Kernel matrix of the samples that the sums are over; of samples, not of entries.
+    X : ndarray or CSR matrix
+        The other samples.
+    """
+
+    def __init__(self, gram: DeviceGram, X: Any) -> None:
+        self.gram, self.X = gram, X
+
+    @cached_property
+    def _points(self) -> Points:
+        return self.gram.maker.points(self.X)
+
+    def sums(
+        self, support: NDArray[np.intp], coefficients: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """``sum_v coefficients_v k(x, row_v)`` of each of the samples, in double precision."""
+        device, n = self.gram.device, self.X.shape[0]
+        if len(support) == 0:
+            return np.zeros(n)
+        known, weights = self.gram.points.take(device, support), device.put(coefficients)
+        step = max(1, AT_ONCE // (2 * len(support)))
+        sums = []
+        for i in range(0, n, step):
+            some = self._points.take(device, np.arange(i, min(i + step, n)))
+            sums.append(device.get(self.gram.maker.between(some, known) @ weights))
+        return np.concatenate(sums)
+
+
 def expansion(
     kernel: Kernel, device: Device, X: Any, support_vectors: Any, coefficients: Any
 ) -> NDArray[np.float64]:
@@ -123,4 +157,4 @@ def expansion(
     return np.concatenate([device.get(maker.between(part, known) @ weights) for part in parts])
 
 
-__all__ = ["DeviceGram", "as_numpy", "expansion"]
+__all__ = ["DeviceGram", "DeviceScores", "as_numpy", "expansion"]
