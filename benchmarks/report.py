@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import bench_budget
+import bench_dask
 import bench_grid
 import bench_kernel
 import bench_linear
@@ -36,6 +37,7 @@ PROGRAMS = (
     bench_linear,
     bench_path,
     bench_nystroem,
+    bench_dask,
 )
 
 #: Columns whose figures are times of a peer over ours.

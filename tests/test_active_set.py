@@ -100,3 +100,27 @@ def test_products_and_factors_of_the_dense_matrix(dtype):
         solve_system = dense.solver(some, added, 0.5, precise)
         assert_allclose(solve_system(right), np.linalg.solve(system, right), rtol=rtol, atol=rtol)
         assert_allclose(solve_system(right[:, 0]), solve_system(right)[:, 0], rtol=1e-4, atol=1e-5)
+
+
+def test_factors_are_updated_for_some_variables_more_and_some_less():
+    """Whatever came before, and whether any, all or none of them are new."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(300, 320))
+    matrix, own, added = features @ features.T / 320, rng.random(300), rng.random(300)
+    dense, whole = Dense(matrix, own, Workers()), matrix + np.diag(own + added) + 0.5
+    some, updates = np.sort(rng.permutation(300)[:200]), 0
+    for change in (0, 0, 4, 3, 12, 0, 60, 5):
+        flipped = np.isin(np.arange(300), some)
+        which = rng.permutation(300)[:change]
+        flipped[which] = ~flipped[which]
+        some = np.flatnonzero(flipped)
+        right = rng.normal(size=(len(some), 2))
+        solve_system = dense.solver(some, added[some], 0.5, True)
+        updates += dense.updated
+        expected = np.linalg.solve(whole[np.ix_(some, some)], right)
+        assert_allclose(solve_system(right), expected, rtol=1e-9, atol=1e-9)
+        assert_allclose(solve_system(right[:, 0]), expected[:, 0], rtol=1e-9, atol=1e-9)
+    assert updates == 6  # not the first, nor that with 60 changes
+    dense.forget()
+    dense.solver(some, added[some], 0.5, True)
+    assert not dense.updated

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 import attop
-from attop.chunked.curved import is_smooth
-from attop.chunked.levels import Terms, find_levels
+from attop.chunked.levels import Terms, find_levels, is_curved
 from attop.chunked.passes import Scored, look, merge_looks
 from attop.chunked.protocol import Chunk, ListChunks
+from attop.chunked.rounding import Rounding
 from attop.chunked.solve import Whole, solve
 from attop.formulations import FORMULATIONS
 from attop.solvers.protocol import Settings
@@ -63,9 +63,7 @@ def chunked_fit(name, surrogate, X, y, weights=None, ends=(), C=0.05, most=400, 
     seen = chunks.reduce(look, merge_looks, shares, 0)
     copies = np.ones(len(y)) if weights is None else weights
     totals = float(np.sum(copies[y])), float(np.sum(copies[~y]))
-    centre = None if sp.issparse(X) else np.mean(seen.negatives.X, axis=0)
-    longest = seen.longest + (0.0 if centre is None else np.linalg.norm(centre))
-    whole = Whole(chunks, terms_of(name, surrogate, C, y, weights), centre, longest, totals)
+    whole = Whole.of(chunks, terms_of(name, surrogate, C, y, weights), seen, totals)
     return solve(whole, seen, Settings(tol=tol), most, complete=shares == (1.0, 1.0))
 
 
@@ -122,28 +120,88 @@ def test_all_samples_alike_in_score_do_no_harm(name):
     assert_same_optimum(found, name, "hinge", X, y)
 
 
+#: Scores that bins of one length cannot tell apart.
+SCORES = {
+    "few": lambda rng: np.round(rng.normal(size=40), 1),
+    "many, tied": lambda rng: np.round(rng.normal(size=30_000), 3),
+    "lognormal": lambda rng: np.exp(30.0 * rng.normal(size=20_000)),
+    "two heaps": lambda rng: np.repeat([1e-9, 1.0], 9000) * rng.choice([1.0, 1.0 + 2e-16], 18_000),
+    "all alike": lambda rng: np.full(9000, 0.1),
+    "cauchy": lambda rng: rng.standard_cauchy(size=20_000) ** 3,
+    "neighbours": lambda rng: 1e6 + 1e-10 * rng.integers(0, 3, 20_000),
+}
+
+
 @pytest.mark.parametrize(("name", "surrogate"), CASES)
-@pytest.mark.parametrize("n", [40, 30_000])
-def test_levels_of_scores_in_chunks_are_those_of_all(name, surrogate, n):
+@pytest.mark.parametrize("kind", SCORES)
+def test_levels_of_scores_in_chunks_are_those_of_all(name, surrogate, kind):
     rng = np.random.default_rng(1)
-    scores, y = np.round(rng.normal(size=n), 3 if n > 100 else 1), rng.random(n) < 0.3
+    scores = SCORES[kind](rng)
+    n = len(scores)
+    y = rng.random(n) < 0.3
     copies = rng.integers(1, 3, n).astype(float)
     terms = terms_of(name, surrogate, 1.0, y, copies)
     parts = np.array_split(np.arange(n), 5)
-    levels = find_levels(ListChunks([Scored(scores[p], y[p], copies[p]) for p in parts]), terms)
+    chunks = ListChunks([Scored(scores[p], y[p], copies[p]) for p in parts])
+    levels = find_levels(chunks, terms, Rounding(1, n, 5, float(np.max(np.abs(scores)))), 1.0)
     competes = np.ones_like(y) if terms.all_compete else ~y
     problem = terms.problem(copies[y], copies[competes])
-    arguments = problem, scores[competes], copies[competes]
-    t = terms.family.threshold(*arguments, scores[y])
+    arguments = problem, scores[competes].astype(np.longdouble), copies[competes]
+    t = terms.family.threshold(*arguments, scores[y].astype(np.longdouble))
     loss = copies[y] @ terms.surrogate.value(t - scores[y]) + terms.family.value(*arguments, t)
-    assert levels.loss == pytest.approx(loss, rel=1e-10)
+    # Scores of that size are right to so much.
+    size = float(np.max(np.abs(scores))) + 1.0
+    power = 2 if terms.surrogate.curvature else 1
+    assert levels.loss >= loss
+    assert levels.loss <= loss * (1.0 + 1e-9) + 1e-9 * np.sum(copies) * size**power
     if not terms.family.free_threshold:  # whose least losses may be those of many thresholds
-        assert levels.threshold == pytest.approx(t, rel=1e-10, abs=1e-12)
+        assert levels.threshold == pytest.approx(float(t), rel=1e-10, abs=1e-12 * size)
+    assert chunks.passes < 40
+
+
+def exact_primal(name, surrogate, w, X, y, C):
+    """The primal value of some weights, in numbers of 64 bits."""
+    terms = terms_of(name, surrogate, C, y)
+    w = w.astype(np.longdouble)
+    scores = X.astype(np.longdouble) @ w
+    competes = np.ones_like(y) if terms.all_compete else ~y
+    problem = terms.problem(np.ones(np.sum(y)), np.ones(np.sum(competes)))
+    arguments = problem, scores[competes], problem.competitor_weights
+    t = terms.family.threshold(*arguments, scores[y])
+    losses = np.sum(terms.surrogate.value(t - scores[y])) * C
+    return 0.5 * (w @ w) + losses + terms.family.value(*arguments, t)
+
+
+def offset(X, rng):
+    return X + 1e7
+
+
+def far_out(X, rng):
+    return X * np.exp(3.0 * rng.normal(size=(len(X), 1)))
+
+
+def repeated(X, rng):
+    return np.repeat(X, 2, axis=1) * np.array([1.0, 1.0 / 3.0] * X.shape[1])
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="needs extended precision")
+@pytest.mark.parametrize(("name", "surrogate"), CASES)
+@pytest.mark.parametrize("change", [offset, far_out, repeated])
+def test_values_are_bounds_whatever_rounding_does(name, surrogate, change):
+    """That of a model is no less than its exact one, and the bound no more than the optimum."""
+    X, y, _ = made(1500)
+    X = change(X, np.random.default_rng(2))
+    found = chunked_fit(name, surrogate, X, y, ends=(400, 1100), tol=1e-3)
+    exact = exact_primal(name, surrogate, found.w, X, y, 0.05)
+    assert found.primal >= exact
+    assert found.dual <= exact
+    assert found.primal <= exact * (1.0 + 1e-5)
+    assert found.gap <= 1e-3
 
 
 def test_which_thresholds_are_smooth():
     y = np.arange(20) < 5
-    smooth = {case for case in CASES if is_smooth(terms_of(*case, 1.0, y))}
+    smooth = {case for case in CASES if is_curved(terms_of(*case, 1.0, y))}
     assert smooth == {(name, "quadratic_hinge") for name in ("PatMat", "PatMatNP", "SVM")}
 
 

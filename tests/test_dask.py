@@ -1,16 +1,22 @@
 """Classifiers on a cluster: workers in processes of their own, as a scheduler sees them."""
 
 import pickle
-import time
+import random
 import warnings
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import attop
+from attop.model_selection import AtTopCV, fit_path
 from attop.solvers.solution import Status
+from clusters import Cluster
+from fuzz.kills import experiment as run_while_workers_die
+from fuzz.kills import fit as fit_while_workers_die
 
 with warnings.catch_warnings():  # of Dask's own
     warnings.simplefilter("ignore")
@@ -30,15 +36,14 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def client():
-    with (
-        dask.config.set({"distributed.worker.memory.pause": False}),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+def cluster(tmp_path_factory):
+    with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    return cluster.client
 
 
 @pytest.fixture(scope="module")
@@ -111,28 +116,14 @@ def test_sparse_blocks_and_features_of_a_kernel(client, samples):
     assert np.allclose(model.top_score(dask_X).compute(), model.to_local().top_score(X))
 
 
-def test_a_worker_that_dies_costs_time_only(client, samples):
-    X, y = samples
-    dask_X, dask_y = lazy(X, y)
-    addresses = list(client.scheduler_info()["workers"])
-    model = attop_dask.DaskTauFPL(tau=0.1, C=0.05, most_rows=100, tol=1e-5)
-    undisturbed = attop_dask.DaskTauFPL(tau=0.1, C=0.05, most_rows=100, tol=1e-5)
-    undisturbed.fit(dask_X, dask_y)
-    doomed = client.submit(_exit_soon, workers=[addresses[0]], allow_other_workers=False)
-    fits = 0
-    while addresses[0] in client.scheduler_info()["workers"] or fits == 0:
-        model.fit(dask_X, dask_y)  # in one of these it dies
-        fits += 1
-        assert model.status_ is Status.CONVERGED
-        assert model.objective_ == pytest.approx(undisturbed.objective_, rel=2e-5)
-    doomed.cancel()
+def test_workers_that_die_cost_time_only(cluster):
+    """The large check is `tests/fuzz/kills.py`."""
+    assert fit_while_workers_die(cluster, "TauFPL", 1, 0.2, random.Random(0), blocks=6) == ""
 
 
-def _exit_soon():
-    import os
-
-    time.sleep(0.2)
-    os._exit(1)
+def test_workers_that_die_cost_no_result_of_an_experiment(cluster, tmp_path):
+    wrong = run_while_workers_die(cluster, tmp_path, 1, 4, random.Random(0))
+    assert wrong == ""
 
 
 def test_samples_that_cannot_be(client, samples):
@@ -174,8 +165,11 @@ def test_a_local_estimator_names_the_class_for_dask(samples):
     dask_X, dask_y = lazy(X, y)
     with pytest.raises(TypeError, match=r"attop\.dask\.DaskTauFPL"):
         attop.TauFPL().fit(dask_X, dask_y)
-    with pytest.raises(TypeError, match=r"X\.compute"):
+    with pytest.raises(TypeError, match=r"its compute"):
         attop.Grill(kernel="linear").fit(dask_X, dask_y)
+    for own in ({"y": dask_y}, {"y": y, "sample_weight": da.ones(len(y))}):
+        with pytest.raises(TypeError, match=r"attop\.dask\.DaskTauFPL"):
+            attop.TauFPL().fit(X, **own)
     with pytest.raises(TypeError, match="to its blocks"):
         attop.TauFPL().fit(X, y).predict(dask_X)
 
@@ -222,16 +216,96 @@ def test_an_experiment_on_a_cluster_is_that_on_one_machine(client, tmp_path):
         assert (tmp_path / "there" / path.relative_to(tmp_path / "here")).exists()
 
 
-def test_a_search_by_joblib_on_a_cluster(client, samples):
-    import joblib
-
-    from attop.model_selection import AtTopCV
-
-    X, y = samples
-    search = AtTopCV(attop.TauFPL(kernel="linear", tau=0.2), {"C": [0.01, 0.1]}, cv=2, n_jobs=2)
+@pytest.mark.parametrize("kind", [AtTopCV, GridSearchCV])
+def test_a_search_by_joblib_on_a_cluster(client, samples, kind):
+    X, y = samples[0][:600], samples[1][:600]
+    model, grid = attop.TauFPL(kernel="linear", tau=0.2), {"C": [0.01, 0.1]}
+    here = kind(model, grid, cv=2).fit(X, y)
+    search = kind(model, grid, cv=2, n_jobs=2)
     with joblib.parallel_config(backend="dask", scatter=[X, y]):
-        search.fit(X[:600], y[:600])
-    assert len(search.cv_results_["params"]) == 2
+        search.fit(X, y)
+    assert search.best_params_ == here.best_params_
+    scores = "mean_test_score"
+    assert np.allclose(search.cv_results_[scores], here.cv_results_[scores], atol=1e-3)
+
+
+def test_a_path_on_a_worker(client, samples):
+    """Samples are sent once, and paths of several models run at the same time."""
+    X, y = client.scatter([part[:600] for part in samples])
+    models = [attop.TauFPL(kernel="linear", tau=tau) for tau in (0.1, 0.2)]
+    found = client.gather([client.submit(fit_path, m, X, y, "C", [0.01, 0.1]) for m in models])
+    for path in found:
+        assert path.collect("dual_gap_").max() <= 1e-4
+
+
+def test_a_search_over_samples_that_stay_on_the_cluster(client, samples):
+    dask_X, dask_y = lazy(*samples)
+    model = attop_dask.DaskTauFPL(tau=0.2, most_rows=800)
+    search = GridSearchCV(model, {"C": [1e-5, 0.05]}, cv=2, scoring="roc_auc")
+    search.fit(dask_X, (dask_y == "yes").astype(int))
+    assert search.best_estimator_.status_ is Status.CONVERGED
+    assert isinstance(search.best_estimator_.decision_function(dask_X), da.Array)
+    for share in (fit_path, AtTopCV):
+        with pytest.raises(TypeError, match=f"{share.__name__} cannot take DaskTauFPL"):
+            if share is fit_path:
+                fit_path(model, dask_X, dask_y, "C", [1.0])
+            else:
+                AtTopCV(model, {"C": [1.0]}).fit(dask_X, dask_y)
+
+
+def stored_as_files(folder, X, y):
+    """Blocks that are maps of files."""
+    blocks = []
+    for number, rows in enumerate(np.array_split(np.arange(len(y)), 3)):
+        np.save(folder / f"{number}.npy", X[rows])
+        read = dask.delayed(np.load)(folder / f"{number}.npy", mmap_mode="r")
+        blocks.append(da.from_delayed(read, X[rows].shape, X.dtype))
+    return da.concatenate(blocks), da.from_array(y, chunks=blocks[0].shape[0])
+
+
+def stored_as_zarr(folder, X, y):
+    pytest.importorskip("zarr")
+    da.from_array(X, chunks=(1000, 3)).to_zarr(folder / "X.zarr")
+    return da.from_zarr(folder / "X.zarr"), da.from_array(y, chunks=900)
+
+
+def stored_as_parquet(folder, X, y):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    table = pd.DataFrame(X, columns=list("abcde")).assign(y=y)
+    dd.from_pandas(table, npartitions=3).to_parquet(folder / "table")
+    found = dd.read_parquet(folder / "table")
+    return found[list("abcde")], found["y"]
+
+
+@pytest.mark.parametrize("stored", [stored_as_files, stored_as_zarr, stored_as_parquet])
+def test_samples_on_the_disk(client, samples, tmp_path, stored):
+    X, y = samples[0].astype(np.float32), (samples[1] == "yes").astype(int)
+    model = attop_dask.DaskTopPushK(K=3, C=0.05, most_rows=800).fit(*stored(tmp_path, X, y))
+    local = attop.TopPushK(K=3, C=0.05, kernel="linear").fit(X, y)
+    assert model.objective_ == pytest.approx(local.objective_, rel=2e-4)
+
+
+def test_chunks_of_any_kind(client, samples):
+    """Empty ones, those of one class, one of a single sample."""
+    order = np.argsort(samples[1], kind="stable")
+    X, y = samples[0][order], samples[1][order]
+    sizes = (0, 1, 0, 1200, 799, 1000, 0)
+    dask_X = da.from_array(X, chunks=((3000,), 5)).rechunk(((sizes), (5,)))
+    dask_y = da.from_array(y, chunks=(sizes,))
+    model = attop_dask.DaskPatMat(tau=0.5, C=0.05, most_rows=800).fit(dask_X, dask_y)
+    local = attop.PatMat(tau=0.5, C=0.05, kernel="linear").fit(X, y)
+    assert model.objective_ == pytest.approx(local.objective_, rel=2e-4)
+    assert np.array_equal(model.predict(dask_X).compute(), model.to_local().predict(X))
+
+
+def test_a_line_for_each_step(client, samples, capsys):
+    model = attop_dask.DaskTauFPL(tau=0.1, C=0.05, most_rows=800, verbose=1).fit(*lazy(*samples))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("labels: ") and lines[1].startswith("look: 3 chunks")
+    assert sum("model: primal" in line for line in lines) >= 1
+    assert sum("bound: primal" in line for line in lines) == model.n_iter_
+    assert "gap" in lines[-1] and lines[-1].endswith(" s")
 
 
 def test_a_parquet_file_is_fitted_block_by_block(tmp_path):

@@ -23,6 +23,7 @@ from attop.kernels.errors import EntryErrors, Tally
 from attop.kernels.functions import Gram, Kernel
 from attop.kernels.gaussian import ACCURACY, PRODUCT_ROUNDING, centre, gaussian_kernel
 from attop.kernels.linear import LinearStore
+from attop.kernels.refined import refined_sums
 from attop.kernels.sources import column_source
 from attop.objectives import certify, signed_coefficients
 from attop.solvers.exact import solve
@@ -160,6 +161,61 @@ def test_the_compiled_exponential_is_as_precise_as_it_says():
     )
     exact = np.expm1(-norms.astype(np.float64))
     assert np.all(np.abs(inner[0] - exact) <= 1.1e-7 * np.abs(exact) + 1e-38)
+
+
+def store_of(X, gamma, dtype=np.float32):
+    """A store of Gaussian columns."""
+    workers = Workers()
+    source = column_source(Gram(Kernel("rbf", gamma=gamma), X), dtype, workers)
+    return ColumnStore(source, 10**8, workers)
+
+
+def refined_of(X, gamma, weights):
+    """Refined sums of all columns, the bounds of plain ones, and the exact sums."""
+    with store_of(X, gamma) as store:
+        rows = np.arange(len(X))
+        store.fetch(rows)
+        found = refined_sums(store, rows, weights)
+        plain = store.errors.bounds(store.errors.of_columns(rows, weights))
+    distances = cdist(*[X.astype(np.longdouble)] * 2, "sqeuclidean")
+    return found, plain, np.expm1(-gamma * distances) @ weights
+
+
+@pytest.mark.parametrize("kind", CLOUDS, ids=lambda kind: kind.__name__)
+def test_refined_sums_are_within_their_bounds(kind):
+    """Whatever the samples, and if one weight is larger than all others together."""
+    X, _ = cloud_of(kind)
+    rng, scale = np.random.default_rng(0), 1.0 / np.median(np.var(X, axis=0) + 1e-300)
+    weights = rng.normal(size=len(X)) * np.exp(2.0 * rng.normal(size=len(X)))
+    weights[5] = 1e4
+    for gamma in (1e-4 * scale, 0.02 * scale, scale):
+        for samples in (X, X.astype(np.float32)):
+            found, _, exact = refined_of(samples, gamma, weights)
+            if found is not None:
+                assert np.all(np.abs(found[0] - exact) <= found[1])
+
+
+def test_refined_sums_of_images_are_much_more_precise():
+    """Entries of many features are alike, and so are the slopes by which distances err."""
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 500)) * (1.0 + rng.random((300, 1)))
+    weights = rng.normal(size=len(X))
+    (sums, errors), plain, exact = refined_of(X, 1 / 300, weights - weights.mean())
+    assert np.all(np.abs(sums - exact) <= errors)
+    assert np.median(errors) < 0.1 * np.median(plain)
+
+
+def test_sums_that_cannot_be_refined_say_so():
+    """Of columns in double precision, of sparse samples, and of those far out."""
+    X, _ = cloud_of(clouds.normal)
+    weights, far = np.ones(len(X)), X.copy()
+    far[:9] *= 1e6
+    cases = (X, np.float64), (sp.csr_array(X), np.float32), (far, np.float32)
+    for samples, dtype in cases:
+        with store_of(samples, 0.1, dtype) as store:
+            store.fetch(np.arange(3))
+            assert refined_sums(store, np.arange(3), weights[:3]) is None
+    assert np.isinf(refined_of(X, 1.0, weights)[0][1]).any()  # entries of next to nothing
 
 
 def test_tallies_count_every_change():

@@ -159,7 +159,7 @@ def test_fits_share_an_open_store(kernel):
     with open_columns(gram) as store:
         first = solve(problem, gram, random_state=0, columns=store)
         again = solve(problem, gram, random_state=0, columns=store)
-    assert again.stats["columns"] <= 0.5 * first.stats["columns"]
+    assert again.stats["columns"] <= 0.6 * first.stats["columns"]
     assert again.certificate.dual == pytest.approx(first.certificate.dual, rel=1e-4)
 
 
@@ -202,7 +202,7 @@ def sparse_case(name: str, kernel: str, surrogate: str, **parameters):
     return problem, Gram(Kernel(kernel, gamma=0.1), X.astype(np.float32))
 
 
-AT_ONCE = Tuning(parts_from=10**9)
+AT_ONCE, BY_PARTS = Tuning(parts_from=10**9), Tuning(cheaper=1)
 
 
 @pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
@@ -212,7 +212,7 @@ def test_solving_the_active_part_gives_the_optimum_of_the_whole(
     name, parameters, surrogate, kernel
 ):
     problem, gram = sparse_case(name, kernel, surrogate, **parameters)
-    by_parts = solve(problem, gram, tol=1e-5, random_state=0)
+    by_parts = solve(problem, gram, tol=1e-5, random_state=0, tuning=BY_PARTS)
     assert by_parts.status is Status.CONVERGED
     at_once = solve(problem, gram, tol=1e-5, random_state=0, tuning=AT_ONCE)
     assert by_parts.certificate.dual == pytest.approx(at_once.certificate.dual, rel=2e-5)
@@ -229,7 +229,7 @@ def test_a_hard_margin_is_found_by_parts_too(name, parameters, kernel):
     X, positive = two_clouds(200, 4800, 5, 8.0, seed=7)
     problem = FORMULATIONS[name].problem(positive, np.inf, "hinge", **parameters)
     gram = Gram(Kernel(kernel, gamma=0.02), X)
-    by_parts = solve(problem, gram, tol=1e-5, random_state=0)
+    by_parts = solve(problem, gram, tol=1e-5, random_state=0, tuning=BY_PARTS)
     assert by_parts.status is Status.CONVERGED
     at_once = solve(problem, gram, tol=1e-5, random_state=0, tuning=AT_ONCE)
     assert by_parts.certificate.dual == pytest.approx(at_once.certificate.dual, rel=2e-5)
@@ -298,7 +298,7 @@ class Observed(BoundedScores):
 
 
 #: A reference of any size will do.
-ANY_REFERENCE = Tuning(fewer=1)
+ANY_REFERENCE = Tuning(fewer=1, cheaper=1)
 
 
 def kept_by_bounds(problem, gram):
@@ -398,7 +398,8 @@ def test_single_precision_scores_are_corrected_until_the_certificate_agrees(n_ne
     # Large C and overlapping classes: the rounding of float32 columns shows in the gap.
     X, positive = two_clouds(400, n_negatives, 3, 0.5, seed=5)
     problem = FORMULATIONS["TauFPL"].problem(positive, 100.0, "hinge", tau=0.1)
-    solution = solve(problem, Gram(Kernel("rbf", gamma=0.05), X), tol=1.1e-5, random_state=0)
+    gram = Gram(Kernel("rbf", gamma=0.05), X)
+    solution = solve(problem, gram, tol=1.1e-5, random_state=0, tuning=BY_PARTS)
     assert solution.certificate.gap <= 1.1e-5
 
 

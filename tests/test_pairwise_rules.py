@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+from attop.families.base import Cap
 from attop.formulations import FORMULATIONS
 from attop.objectives import dual_value, infeasibility, signed_coefficients
+from attop.solvers.pairwise import sweep
+from attop.solvers.pairwise.gains import distances_of, largest, rates_of
 from attop.solvers.pairwise.steps import (
+    FLAT,
     Dual,
     Point,
     best_partner,
@@ -242,3 +246,35 @@ def test_the_largest_beta_apart_from_two(n_betas):
             # Variable 0 is the alpha, and k = -1 stands for no second exception.
             found = largest_apart_from(betas, j + 1, k + 1 if k >= 0 else -1)
             assert found == max(rest, default=0.0)
+
+
+def test_gains_of_all_partners_at_once_are_those_of_the_rules(settings):
+    """Loops over all partners, with the largest betas mended, against one rule at a time."""
+    for setting in settings:
+        dual, point, m = setting.dual, setting.point, setting.n_alpha
+        if not sweep.can_sweep(dual, point):
+            continue
+        values, rows, scores, weights = point
+        sizes, n = np.diagonal(setting.matrix)[rows], setting.n_variables
+        rates, distances2, gains = np.empty(n), np.empty(n), np.empty(n)
+        rates_of(values[:m], scores[rows[:m]], 1.0, dual.quadratic_alpha, rates[:m])
+        rates_of(values[m:], scores[rows[m:]], -dual.linear_beta, 0.0, rates[m:])
+        betas = summarise(dual, values, weights)
+        for k in range(n):
+            distances_of(sizes[k], FLAT, setting.matrix[rows[k]][rows], sizes, distances2)
+            sweep.all_gains(dual, betas, k, values, rates, distances2, gains)
+            sweep.mend_gains(dual, betas, k, values, rates, distances2, gains)
+            expected = [
+                0.0 if v == k else sweep.pair(dual, betas, k, v, values, rates, distances2)[1]
+                for v in range(n)
+            ]
+            np.testing.assert_allclose(gains, expected, rtol=1e-9, atol=1e-12)
+            assert largest(gains) == max(0.0, gains.max())
+
+
+def test_loops_are_for_shared_caps_without_weights(settings):
+    can = [sweep.can_sweep(setting.dual, setting.point) for setting in settings]
+    plain = np.all(settings[0].point.weights == 1.0)
+    terms = settings[0].problem.betas
+    shared = terms.cap is not Cap.NONE and not terms.norm_price
+    assert can == [bool(plain and shared)] * len(settings)

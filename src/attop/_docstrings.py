@@ -31,7 +31,7 @@ class Documented:
     Parameters of its own come first, as in the signature of a dataclass whose inherited fields
     are keyword-only, unless they are keyword-only too; attributes of its own come last.  An entry
     for an inherited name takes the place of the parent's.  See Also, Notes and References are the
-    parent's where there are none.
+    parent's where there are none.  Of several parents the first one has the last word.
     """
 
     #: Names of inherited entries that the class does not have.
@@ -39,11 +39,20 @@ class Documented:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        parent = next((base for base in cls.__mro__[1:] if issubclass(base, Documented)), None)
-        if cls.__doc__ and parent not in (None, Documented) and parent.__doc__:
-            names = list(get_annotations(cls))
-            keyword_only = names[names.index("_") :] if "_" in names else []
-            cls.__doc__ = completed(cls.__doc__, parent.__doc__, cls._absent, keyword_only)
+        parents = [c for c in cls.__bases__ if issubclass(c, Documented) and c is not Documented]
+        docs = [c.__doc__ for c in parents if c.__doc__]
+        if cls.__doc__ and docs:
+            inherited = docs[-1]
+            for parent in reversed(parents[:-1]):
+                inherited = _completed_for(parent, inherited)
+            cls.__doc__ = _completed_for(cls, inherited)
+
+
+def _completed_for(cls: type[Documented], inherited: str) -> str:
+    """The docstring of a class with what it inherits."""
+    names = list(get_annotations(cls))
+    keyword_only = names[names.index("_") :] if "_" in names else []
+    return completed(cls.__doc__ or "", inherited, cls._absent, keyword_only)
 
 
 def completed(

@@ -18,12 +18,14 @@ from sklearn.utils import gen_even_slices
 from attop._scores import kernel_expansion
 from attop._threads import map_in_threads, n_threads
 from attop.kernels.base import Kernel
-from attop.kernels.blocks import BLOCK, as_float64, slices
+from attop.kernels.blocks import as_float64, slices
 from attop.kernels.forms import Form
-from attop.kernels.gaussian import centre, squared_norms
+from attop.kernels.gaussian import centre, some_of, squared_norms
 
 #: Entries of so many samples and support vectors are computed at once: up to 2 MB.
 _BLOCK = 512
+#: Samples that are converted to double precision at once.
+_FEW = 64
 #: What a sum in single precision may be off, where margins are of the size of one: a relative gap
 #: of 1e-4 leaves more open.
 _LIMIT = 2.0**-5
@@ -93,7 +95,7 @@ class Prepared:
         self.form, self.coefficients, self.dtype = form, coefficients, np.dtype(dtype)
         self.middle: NDArray[Any] | None = None
         if form.centred and not sparse:
-            self.middle = centre(_dense(vectors[:BLOCK])).astype(dtype)
+            self.middle = centre(_dense(some_of(vectors))).astype(dtype)
         #: Terms of a product: of sparse samples those that are not zero in a support vector.
         self.n_terms = _longest(vectors) if sparse else vectors.shape[1]
         self._parts = slices(vectors.shape[0], _BLOCK)
@@ -129,7 +131,7 @@ class Prepared:
 
         def sum_up(part: slice) -> NDArray[np.bool_]:
             samples = X[part] if self.middle is None else X[part] - self.middle
-            squared = squared_norms(as_float64(samples))
+            squared = _squared_norms(samples)
             off = self.off(squared)
             unclear = ~(off <= limit)
             if not unclear.all():
@@ -158,6 +160,14 @@ class Prepared:
                 self.form.finish(block, own, self._norms[part])
                 np.copyto(double[:, :width], block)
                 out += double[:, :width] @ self.coefficients[part]
+
+
+def _squared_norms(X: Any) -> NDArray[np.float64]:
+    """``|x|^2`` in double precision, a few samples at a time: their copies stay in the cache."""
+    if sp.issparse(X):
+        return squared_norms(as_float64(X))
+    parts = [squared_norms(as_float64(X[part])) for part in slices(len(X), _FEW)]
+    return np.concatenate(parts) if parts else np.empty(0)
 
 
 def _dense(X: Any) -> NDArray[Any]:

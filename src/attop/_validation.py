@@ -199,7 +199,8 @@ def check_samples(estimator: Any, X: Any, y: Any = "no_validation", reset: bool 
     With `reset`, the number and the names of the features are written onto `estimator`;
     otherwise they are compared with those there.
     """
-    _refuse_dask(estimator, X, reset)
+    refuse_dask(estimator, X, fitting=reset)
+    refuse_dask(estimator, y, fitting=reset)
     return validate_data(
         estimator,
         X,
@@ -211,18 +212,22 @@ def check_samples(estimator: Any, X: Any, y: Any = "no_validation", reset: bool 
     )
 
 
-def _refuse_dask(estimator: Any, X: Any, fitting: bool) -> None:
+def refuse_dask(estimator: Any, values: Any, *, fitting: bool) -> None:
     """Raise a TypeError for what would be gathered in memory without a word."""
-    kind = type(X)
+    kind = type(values)
     if not kind.__module__.startswith(("dask.", "dask_expr.")):
         return
     name = type(estimator).__name__
-    what = f"Got a {kind.__name__} of Dask, which {name} would gather in the memory."
+    what = f"Got {_article(kind.__name__)} of Dask, which {name} would gather in the memory."
     if not fitting:
-        raise TypeError(f"{what} Apply the model to its blocks, or ask X.compute() for it.")
+        raise TypeError(f"{what} Apply the model to its blocks, or use its compute().")
     convex = getattr(getattr(estimator, "formulation", None), "convex", False)
-    other = f"attop.dask.Dask{name}, or ask X.compute() for it" if convex else "X.compute()"
+    other = f"attop.dask.Dask{name}, or its compute()" if convex else "its compute()"
     raise TypeError(f"{what} Use {other}.")
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIOU' else 'a'} {noun}"
 
 
 def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:

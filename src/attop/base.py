@@ -160,6 +160,8 @@ Kernel, default="rbf"
     """
 
     formulation: ClassVar[Formulation]
+    #: Whether `fit` takes samples in memory.
+    _in_memory: ClassVar[bool] = True
 
     _: KW_ONLY
     C: float = 1.0

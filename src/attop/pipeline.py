@@ -140,6 +140,7 @@ def prepare(estimator: AtTopClassifier, X, y, sample_weight=None) -> TrainingSet
     checks.check_magnitude(X)
     if kernel_class(estimator.kernel).precomputed:
         checks.check_square(X)
+    checks.refuse_dask(estimator, sample_weight, fitting=True)
     weights = checks.check_weights(sample_weight, X)
     classes = checks.check_two_classes(y, weights)
     seen = {"classes_": classes, "pos_label_": checks.check_pos_label(estimator, classes)}

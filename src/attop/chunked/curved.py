@@ -24,10 +24,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
-from attop.chunked.levels import Terms
-from attop.chunked.passes import BLOCK, Gathered, blocks
+from attop.chunked.levels import Terms, is_curved
+from attop.chunked.passes import Gathered, blocks
 from attop.chunked.protocol import Chunk, Vector
-from attop.chunked.reduced import Reduced, with_means
+from attop.chunked.reduced import Reduced, lost, with_means
+from attop.chunked.rounding import Rounding, gamma
 from attop.solvers.protocol import Settings
 
 
@@ -69,17 +70,11 @@ class Bent(NamedTuple):
     competitors: Bend | None
 
 
-def is_smooth(terms: Terms) -> bool:
-    """Whether the threshold has no kinks."""
-    betas = terms.problem(np.ones(1), np.ones(1)).betas
-    return betas.norm_price > 0.0 or betas.curvature > 0.0
-
-
 def bend(
     chunk: Chunk, w: Vector, threshold: float, terms: Terms, centre: Vector | None
 ) -> tuple[Any, ...]:
     """The sums of a chunk, those of positives and then those of competitors."""
-    roles = 2 if is_smooth(terms) else 1
+    roles = 2 if is_curved(terms) else 1
     sums: list[Any] = []
     d = chunk.X.shape[1]
     for _ in range(roles):
@@ -118,28 +113,31 @@ def as_bent(sums: tuple[Any, ...]) -> Bent:
     return Bent(Bend(*sums[:6]), Bend(*sums[6:]) if len(sums) > 6 else None)
 
 
-def dual_of(terms: Terms, bent: Bent, mean: Vector | None, longest: float) -> float:
-    """The dual value of the slopes; `mean` is that of the competitors where it is not smooth."""
+def dual_of(terms: Terms, bent: Bent, mean: Mean | None, rounding: Rounding) -> float:
+    """A bound by the dual value of the slopes.
+
+    The mean of the competitors is that of their slopes, where these are smooth, or the one given.
+    """
     positives, competitors, C = bent.positives, bent.competitors, terms.C
+    betas = terms.problem(np.ones(1), np.ones(1)).betas
     total = C * positives.slopes
-    curvature = terms.surrogate.curvature or 0.0
     if total <= 0.0:
         return 0.0
-    value = total - 0.5 * curvature * C * positives.squares
+    value = total - 0.5 * (terms.surrogate.curvature or 0.0) * C * positives.squares
     if competitors is not None:
         if competitors.slopes <= 0.0:
             return -np.inf
-        mean = competitors.pull / competitors.slopes
-        betas = terms.problem(np.ones(1), np.ones(1)).betas
+        mean = Mean(competitors.pull / competitors.slopes, 0.0)
         per_slope = total / competitors.slopes
         squares = per_slope**2 * competitors.squares
         value += betas.linear * total - 0.5 * betas.curvature * squares
         value -= betas.norm_price * float(np.sqrt(squares))
     if mean is None:
         return -np.inf
-    w = C * positives.pull - total * mean
-    rounding = 2.0**-50 * (BLOCK + 64.0) * (value + total * longest * float(np.linalg.norm(w)))
-    return float(value - 0.5 * (w @ w) - abs(rounding))
+    w = C * positives.pull - total * mean.of
+    share = 8.0 * rounding.of_sums + 2.0 * mean.off
+    off = lost(2.0 * total, betas.linear, share, rounding.longest, w)
+    return float(value - 0.5 * (w @ w) - off)
 
 
 def smooth_step(terms: Terms, bent: Bent, w: Vector) -> Vector:
@@ -162,6 +160,13 @@ def smooth_step(terms: Terms, bent: Bent, w: Vector) -> Vector:
     return w - cho_solve(cho_factor(hessian), gradient)
 
 
+class Mean(NamedTuple):
+    """A mean of competitors, and by which share of their largest norm it may be off."""
+
+    of: Vector
+    off: float
+
+
 class TopStep(NamedTuple):
     """A model of `step_to_top`, and the dual point that goes with it.
 
@@ -169,7 +174,7 @@ class TopStep(NamedTuple):
     ----------
     w : ndarray
         Its weights.
-    mean : ndarray
+    mean : Mean
         The mean of the competitors, by their dual variables.
     threshold : float
         The threshold at which the slopes of the losses are the alphas: near that of the scores,
@@ -177,11 +182,13 @@ class TopStep(NamedTuple):
     """
 
     w: Vector
-    mean: Vector
+    mean: Mean
     threshold: float
 
 
-def step_to_top(terms: Terms, bent: Bent, gathered: Gathered, settings: Settings) -> TopStep:
+def step_to_top(
+    terms: Terms, bent: Bent, gathered: Gathered, settings: Settings, rounding: Rounding
+) -> TopStep:
     """The next model where the threshold has kinks."""
     positives = bent.positives
     competitors = with_means(gathered.competitors, gathered.competitor_groups)
@@ -192,9 +199,10 @@ def step_to_top(terms: Terms, bent: Bent, gathered: Gathered, settings: Settings
     root = cholesky(form)
     turned = solve_triangular(root, np.vstack([middle, X]).T, trans="T").T
     problem = terms.problem(np.array([positives.copies]), competitors.weights)
-    answer = Reduced(problem, np.ascontiguousarray(turned)).solve(settings)
+    answer = Reduced(problem, np.ascontiguousarray(turned)).solve(settings, rounding)
     w = solve_triangular(root, answer.w)
     copies = answer.beta * competitors.weights
-    mean = X.T @ copies / max(float(np.sum(copies)), 1e-300)
+    off = 2.0 * answer.infeasibility + gamma(len(copies))
+    mean = Mean(X.T @ copies / max(float(np.sum(copies)), 1e-300), off)
     threshold = curvature * float(answer.alpha[0]) / terms.C - 1.0 + float(middle @ w)
     return TopStep(w, mean, threshold)

@@ -3,26 +3,30 @@
 Scores between two kinks of a threshold enter it by their number, sum and sum of squares only: bins
 of scores stand for their members *exactly*, as long as the kink is not inside.  The bin that has
 the kink is divided until its scores are few, and these are then collected, as numbers.
+
+That finds the threshold; a last pass proves that it is no less than that of the scores, and adds up
+the losses at it, all with what rounding may have changed (:doc:`/theory/chunked`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attop.chunked.passes import Scored
 from attop.chunked.protocol import Chunks, Vector, added
+from attop.chunked.rounding import SOME, Rounding
 from attop.families.base import Family
 from attop.problem import Problem
 from attop.surrogates import Surrogate
 
 #: So many scores are collected, and into so many parts a bin is divided.
 _FEW, _PARTS = 4096, 512
-#: Divisions at most: a range of doubles is divided to its ends in fewer.
-_MOST = 12
+#: A proof of the threshold allows it this many times as much more, and so often.
+_MORE, _OFTEN = 16.0, 64
 
 
 class Terms(NamedTuple):
@@ -52,6 +56,12 @@ class Terms(NamedTuple):
         return Problem(rows, len(positive_weights), self.C, self.surrogate, self.family, weights)
 
 
+def is_curved(terms: Terms) -> bool:
+    """Whether the losses of competitors are, of which the threshold is made."""
+    betas = terms.problem(np.ones(1), np.ones(1)).betas
+    return betas.norm_price > 0.0 or betas.curvature > 0.0
+
+
 class Levels(NamedTuple):
     """Where the scores of a model stand.
 
@@ -62,10 +72,8 @@ class Levels(NamedTuple):
     level : float
         The score from which on competitors matter.
     loss : float
-        All of the primal value but ``|w|^2 / 2``.
-    mass : float
-        Sum of the slopes of the losses, C times copies: by how much an error of all scores
-        changes the value at most.
+        All of the primal value but ``|w|^2 / 2``, with what rounding may hide; infinite where the
+        threshold could not be proved.
     distances : ndarray of shape (2, n)
         How many positives, and competitors, are within each of `steps` of their kink.
     steps : ndarray
@@ -75,7 +83,6 @@ class Levels(NamedTuple):
     threshold: float
     level: float
     loss: float
-    mass: float
     distances: NDArray[np.float64]
     steps: Vector
 
@@ -85,14 +92,67 @@ class Levels(NamedTuple):
         return float(self.steps[fitting[-1]]) if len(fitting) else -1.0
 
 
-def find_levels(scored: Chunks, terms: Terms) -> Levels:
-    """The threshold of the scores, exact up to rounding, and the losses."""
+def find_levels(scored: Chunks, terms: Terms, rounding: Rounding, length: float) -> Levels:
+    """The threshold of the scores, and the losses, for weights of this length."""
     low, high = scored.reduce(_extremes, _merge_extremes, terms.all_compete)
     threshold, level = _threshold(scored, terms, low, high)
     reach = max(float(np.max(high) - np.min(low)), 1e-300) + 2.0
     steps = reach * np.geomspace(1e-9, 1.0, 181)
-    sums = scored.reduce(_losses, added, terms, threshold, level, steps)
-    return Levels(threshold, level, float(sums[0]), float(sums[1]), np.array(sums[2:]), steps)
+    off, size = rounding.of_score(length), float(np.max(np.abs([low, high])))
+    scale = terms.problem(np.ones(1), np.ones(1)).betas.linear  # of a quantile: 1 / theta
+    least = SOME * (abs(threshold) + size + scale + 1.0)
+    more = 0.0 if terms.family.free_threshold else 8.0 * rounding.of_losses * (reach + scale)
+    family, nobody = terms.family, np.zeros(0)
+    loss = np.inf
+    for _ in range(_OFTEN):
+        more += 0.0 if family.free_threshold else 4.0 * least
+        lower = threshold + more - least
+        request = _Request(threshold, level, lower, more, off, least, steps)
+        found = _Sums(*scored.reduce(_losses, added, terms, request))
+        limit = family.exceeding(nobody, nobody, terms.surrogate, lower, level)[1]
+        if found.exceeding * (1.0 + 2.0 * rounding.of_losses) <= limit:
+            loss = found.loss * (1.0 + 2.0 * rounding.of_losses)
+            break
+        more *= _MORE
+    distances = np.array([found.positives, found.competitors])
+    return Levels(threshold, level, loss, distances, steps)
+
+
+class _Request(NamedTuple):
+    """What the last pass needs.
+
+    Attributes
+    ----------
+    threshold, level : float
+        Those that were found.
+    lower : float
+        What the threshold is proved not to exceed.
+    more : float
+        How much more the threshold may be.
+    off : float
+        By how much a score may be off.
+    least : float
+        By how much differences of a score and the threshold may be.
+    steps : ndarray
+        Distances.
+    """
+
+    threshold: float
+    level: float
+    lower: float
+    more: float
+    off: float
+    least: float
+    steps: Vector
+
+
+class _Sums(NamedTuple):
+    """Losses, the sum that proves the threshold, and how many are how far from kinks."""
+
+    loss: float
+    exceeding: float
+    positives: Vector
+    competitors: Vector
 
 
 #: Scores of bins, and their weights, by role and edges.
@@ -126,16 +186,38 @@ def _competes(scored: Scored, all_compete: bool) -> NDArray[np.bool_]:
 
 def _threshold(scored: Chunks, terms: Terms, low: Vector, high: Vector) -> tuple[float, float]:
     """The threshold and the level, by bins whose parts with a kink are resolved."""
-    bins = _Binned(scored, terms, [np.array([low[role], high[role]]) for role in (0, 1)], {})
-    t = level = 0.0
-    for _ in range(_MOST):
+    edges = [np.union1d(between(low[role], high[role]), [low[role], high[role]]) for role in (0, 1)]
+    bins = _Binned(scored, terms, edges, {})
+    while True:  # each turn divides a bin, down to neighbouring doubles, or makes it known
         t, level = bins.levels()
         kinks = {1: level} | ({0: t + 1.0} if terms.family.free_threshold else {})
         moved = [bins.resolve(role, kink) for role, kink in kinks.items()]
         if not any(moved):
             return t, level
-    # A bin with a kink inside stands for scores that may be higher: no value could rest on that.
-    raise ArithmeticError("The threshold could not be told from the bins of the scores.")
+
+
+def between(begin: float, end: float) -> Vector:
+    """Numbers that divide an interval into parts as long, and into parts with as many doubles.
+
+    The first ones serve most scores; the others make an end, whatever the scores are, after eight
+    divisions, since there are fewer than ``_PARTS ** 8`` doubles.
+    """
+    even = np.linspace(0.5 * begin, 0.5 * end, _PARTS + 1)[1:-1] * 2.0  # their length may overflow
+    first, last = (_place(x) for x in (begin, end))
+    places = [first + (last - first) * i // _PARTS for i in range(1, _PARTS)]
+    inside = np.union1d(even, [_double(place) for place in places])
+    return inside[(inside > begin) & (inside < end)]
+
+
+def _place(x: float) -> int:
+    """Place of a double among all, in their order."""
+    bits = int(np.float64(x).view(np.int64))
+    return bits if bits >= 0 else -(2**63) - bits
+
+
+def _double(place: int) -> float:
+    bits = place if place >= 0 else -(2**63) - place
+    return float(np.int64(bits).view(np.float64))
 
 
 @dataclass
@@ -155,7 +237,7 @@ class _Binned:
             found = self.scored.reduce(_count, added, *self.edges, terms.all_compete)
             self.bins = _Bins(*found[:4]), _Bins(*found[4:])
         (positives, positive_weights), (competitors, weights) = (
-            _points(self.bins[role], self.edges[role], terms.surrogate, self.known, role)
+            _points(self.bins[role], self.edges[role], is_curved(terms), self.known, role)
             for role in (0, 1)
         )
         problem, family = terms.problem(positive_weights, weights), terms.family
@@ -169,8 +251,7 @@ class _Binned:
         if self.bins is None or not 0 < place < len(edges):
             return False  # beyond all scores, or at the least of them
         begin, end = float(edges[place - 1]), float(edges[place])
-        inside = np.linspace(begin, end, _PARTS + 1)[1:-1]
-        inside = inside[(inside > begin) & (inside < end)]
+        inside = between(begin, end)
         if (role, begin, end) in self.known or len(inside) == 0:
             return False
         if self.bins[role].rows[place] <= _FEW:
@@ -201,11 +282,14 @@ def _count(
 def _points(
     bins: _Bins,
     edges: Vector,
-    surrogate: Surrogate,
+    curved: bool,
     known: Known,
     role: int,
 ) -> tuple[Vector, Vector]:
-    """Few scores, with weights, that stand for all those in the bins."""
+    """Few scores, with weights, that stand for all those in the bins.
+
+    They are in their bin, too: a kink at one of them is to be looked for there.
+    """
     there = np.flatnonzero(bins.copies > 0.0)
     values: list[Vector] = []
     weights: list[Vector] = []
@@ -217,14 +301,16 @@ def _points(
             continue
         copies, begin = bins.copies[place], edges[max(place - 1, 0)]
         mean = bins.first[place] / copies
-        spread = max(bins.second[place] / copies - mean**2, 0.0) if surrogate.curvature else 0.0
+        spread = max(bins.second[place] / copies - mean**2, 0.0) if curved else 0.0
         if spread <= 0.0 or mean <= 0.0:
-            values.append(np.array([begin + mean]))
-            weights.append(np.array([copies]))
+            points, shares = np.array([begin + mean]), np.ones(1)
         else:  # two scores, one of them the lower edge, with the same mean and variance
-            share = spread / (spread + mean**2)
-            values.append(np.array([begin, begin + mean + spread / mean]))
-            weights.append(copies * np.array([share, 1.0 - share]))
+            points = np.array([begin, begin + mean + spread / mean])
+            shares = np.array([spread, mean**2]) / (spread + mean**2)
+        if 0 < place < len(edges):
+            points = np.clip(points, np.nextafter(begin, np.inf), edges[place])
+        values.append(points)
+        weights.append(copies * shares)
     return np.concatenate(values), np.concatenate(weights)
 
 
@@ -241,24 +327,25 @@ def _join(parts: list[tuple[Vector, Vector]]) -> tuple[Vector, Vector]:
     return np.concatenate([part[0] for part in parts]), np.concatenate([p[1] for p in parts])
 
 
-def _losses(
-    scored: Scored, terms: Terms, threshold: float, level: float, steps: Vector
-) -> tuple[float, float, Vector, Vector]:
-    """Losses, their slopes, and how many scores are how far from their kinks."""
+def _losses(scored: Scored, terms: Terms, request: _Request) -> tuple[Any, ...]:
+    """Upper bounds of the losses of a chunk, but for the rounding of their sum, and the rest.
+
+    Losses do not fall with the threshold, nor with the score of a competitor.
+    """
     of_positives, positive_weights = scored.scores[scored.positive], scored.copies[scored.positive]
     competes = _competes(scored, terms.all_compete)
     competitors, weights = scored.scores[competes], scored.copies[competes]
-    x, surrogate = threshold - of_positives, terms.surrogate
-    loss = terms.C * float(positive_weights @ surrogate.value(x))
+    family, surrogate = terms.family, terms.surrogate
+    t, off, least = request.threshold, request.off, request.least
+    # The score and, where it is made of scores, the threshold may be off.
+    shift = request.more + (1.0 if family.free_threshold else 2.0) * off + least
+    loss = terms.C * float(positive_weights @ surrogate.value(t - of_positives + shift))
     problem = terms.problem(positive_weights, weights)
-    loss += terms.family.value(problem, competitors, weights, threshold)
-    mass = terms.C * float(positive_weights @ surrogate.slope(x))
-    distances = (
-        np.abs(of_positives - threshold - 1.0),
-        np.abs(competitors - level),
-    )
+    loss += family.value(problem, competitors + (off + least), weights, t)
+    exceeding, _ = family.exceeding(competitors, weights, surrogate, request.lower, request.level)
+    steps = request.steps
     counts = [
         np.cumsum(np.bincount(np.searchsorted(steps, d), minlength=len(steps) + 1))[:-1]
-        for d in distances
+        for d in (np.abs(of_positives - t - 1.0), np.abs(competitors - request.level))
     ]
-    return loss, mass, counts[0].astype(np.float64), counts[1].astype(np.float64)
+    return loss, exceeding, *(count.astype(np.float64) for count in counts)

@@ -50,6 +50,10 @@ class Look(NamedTuple):
         The largest absolute value; not finite where there are NaN or infinities.
     longest : float
         The largest norm of a sample.
+    rows : int
+        Rows of the largest chunk.
+    blocks : int
+        Blocks of all chunks.
     positives, negatives : Rows
         Samples drawn at random, as they are.
     """
@@ -58,6 +62,8 @@ class Look(NamedTuple):
     square: float
     largest: float
     longest: float
+    rows: int
+    blocks: int
     positives: Rows
     negatives: Rows
 
@@ -120,7 +126,9 @@ def blocks(X: Any, centre: Vector | None = None) -> Iterator[tuple[slice, Any]]:
 def look(chunk: Chunk, shares: tuple[float, float], seed: int) -> Look:
     """See what values there are, and draw a share of the positives and of the negatives."""
     total = square = largest = longest = 0.0
+    n_blocks = 0
     for part, block in blocks(chunk.X):
+        n_blocks += 1
         values = block.data if sp.issparse(block) else block
         if not np.isfinite(values).all():
             largest = np.inf
@@ -138,7 +146,8 @@ def look(chunk: Chunk, shares: tuple[float, float], seed: int) -> Look:
     of_positives, of_negatives = shares
     positives = _rows(chunk, np.flatnonzero(chunk.positive & (drawn < of_positives)))
     negatives = _rows(chunk, np.flatnonzero(~chunk.positive & (drawn < of_negatives)))
-    return Look(total, square, largest, longest, positives, negatives)
+    rows = len(chunk.positive)
+    return Look(total, square, largest, longest, rows, n_blocks, positives, negatives)
 
 
 def merge_looks(looks: list[Look]) -> Look:
@@ -148,6 +157,8 @@ def merge_looks(looks: list[Look]) -> Look:
         sum(one.square for one in looks),
         max(one.largest for one in looks),
         max(one.longest for one in looks),
+        max(one.rows for one in looks),
+        sum(one.blocks for one in looks),
         merge_rows([one.positives for one in looks]),
         merge_rows([one.negatives for one in looks]),
     )

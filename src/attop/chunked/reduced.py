@@ -15,9 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from attop._weights import weighted_sum
 from attop.chunked.levels import Terms
-from attop.chunked.passes import BLOCK, Gathered, Groups, Rows, merge_rows
+from attop.chunked.passes import Gathered, Groups, Rows, merge_rows
 from attop.chunked.protocol import Vector
+from attop.chunked.rounding import Rounding, gamma
 from attop.kernels.functions import Gram, Linear
 from attop.objectives import signed_coefficients
 from attop.problem import Problem
@@ -37,30 +39,46 @@ class Reduced(NamedTuple):
         """Its samples, means of groups among them."""
         return int(self.X.shape[0])
 
-    def solve(self, settings: Settings) -> Answer:
-        """Solve it."""
+    def solve(self, settings: Settings, rounding: Rounding) -> Answer:
+        """Solve it; `rounding` is that of the sums of groups."""
         gram = Gram(Linear(), self.X)
         found = get_solver("auto")(self.problem, gram, **vars(settings))
         assert isinstance(found, Solution)
         coefficients = signed_coefficients(self.problem, found.alpha, found.beta, self.n_samples)
         w = np.asarray(self.X.T @ coefficients).ravel()
         certificate = found.certificate
-        dual = certificate.dual - certificate.rounding - self._rounding(found, w)
-        dual = float(dual) if certificate.infeasibility <= 1e-8 else -np.inf
-        return Answer(w, dual, found.alpha, found.beta)
+        off = certificate.rounding + self._rounding(found, w, rounding)
+        dual = float(certificate.dual - off) if certificate.infeasibility <= 1e-8 else -np.inf
+        return Answer(w, dual, found.alpha, found.beta, certificate.infeasibility)
 
-    def _rounding(self, found: Solution, w: Vector) -> float:
-        """What the rounding of the sums of groups may change in the dual value.
-
-        A block of rows, and then the sums of blocks, are added up in any order.
-        """
-        size = np.sqrt(np.asarray(_squares(self.X)).ravel())
+    def _rounding(self, found: Solution, w: Vector, rounding: Rounding) -> float:
+        """What the dual value of all samples may be less, by the rounding of sums of groups."""
         problem = self.problem
-        coefficients = np.abs(found.alpha) @ (problem.positive_weights * size[problem.positives])
-        coefficients += np.abs(found.beta) @ (
-            problem.competitor_weights * size[problem.competitors]
-        )
-        return 2.0**-52 * (BLOCK + 64.0) * float(coefficients) * float(np.linalg.norm(w))
+        copies = weighted_sum(found.alpha, problem.positive_weights)
+        copies += weighted_sum(found.beta, problem.competitor_weights)
+        share = 8.0 * rounding.of_sums + 4.0 * found.certificate.infeasibility
+        return lost(copies, problem.betas.linear, share, rounding.longest, w)
+
+
+def lost(copies: float, linear: float, share: float, longest: float, w: Vector) -> float:
+    """By how much a dual value can fall with the weights of samples changed by a share.
+
+    Parameters
+    ----------
+    copies : float
+        The sum of all dual variables, copies counted.
+    linear : float
+        Coefficient of the betas in the dual value.
+    share : float
+        By how much their parts of sums may be off, relatively.
+    longest : float
+        Bound on the norms of samples.
+    w : ndarray
+        The weights of the model that the dual variables make.
+    """
+    off = share * copies * longest
+    length = float(np.linalg.norm(w)) * (1.0 + gamma(len(w)))
+    return 2.0 * share * (1.0 + linear) * copies + off * (length + 2.0 * off)
 
 
 class Answer(NamedTuple):
@@ -70,6 +88,7 @@ class Answer(NamedTuple):
     dual: float
     alpha: Vector
     beta: Vector
+    infeasibility: float
 
 
 def reduced_problem(terms: Terms, gathered: Gathered) -> Reduced:
@@ -84,16 +103,16 @@ def sampled_problem(
     terms: Terms,
     positives: Rows,
     negatives: Rows,
-    totals: tuple[float, float],
+    totals: tuple[float, float] | None,
     centre: Vector | None,
 ) -> Reduced:
-    """The problem on samples drawn, whose weights stand for all."""
+    """The problem on samples drawn, whose weights stand for all; they are all without `totals`."""
     sides = []
-    for rows, total in zip((positives, negatives), totals, strict=True):
+    for side, rows in enumerate((positives, negatives)):
         X = rows.X.astype(np.float64)
         X = X if centre is None else X - centre
-        weights = rows.weights * (total / math.fsum(rows.weights))
-        sides.append(Rows(X, weights))
+        factor = 1.0 if totals is None else totals[side] / math.fsum(rows.weights)
+        sides.append(Rows(X, rows.weights * factor))
     competitors = merge_rows(sides) if terms.all_compete else sides[1]
     problem = terms.problem(sides[0].weights, competitors.weights)
     return Reduced(problem, merge_rows([sides[0], competitors]).X)
@@ -107,7 +126,3 @@ def with_means(rows: Rows, groups: Groups) -> Rows:
     means: NDArray[Any] = np.array([group.total / group.weight for group in groups.values()])
     X = sp.csr_matrix(means) if sp.issparse(rows.X) else means
     return merge_rows([rows, Rows(X, weights)])
-
-
-def _squares(X: Any) -> Any:
-    return X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)

@@ -12,21 +12,24 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from attop.chunked.curved import (
     Bent,
+    Mean,
     TopStep,
     as_bent,
     bend,
     dual_of,
-    is_smooth,
     smooth_step,
     step_to_top,
 )
-from attop.chunked.levels import Levels, Terms, find_levels
+from attop.chunked.levels import Levels, Terms, find_levels, is_curved
 from attop.chunked.passes import Gathered, Look, Request, gather, merge_gathered, score
 from attop.chunked.protocol import Chunks, Vector, added
 from attop.chunked.reduced import reduced_problem, sampled_problem
+from attop.chunked.rounding import SOME, Rounding, gamma
+from attop.kernels import gaussian
 from attop.objectives import relative_gap
 from attop.solvers.limits import Limits
 from attop.solvers.protocol import Settings
@@ -58,8 +61,8 @@ class Whole(NamedTuple):
         What is minimised.
     centre : ndarray or None
         From where samples are taken.
-    longest : float
-        Bound on their norms from there.
+    rounding : Rounding
+        How long sums over samples are, and how large the samples from there.
     totals : (float, float)
         Copies of positives and of negatives.
     """
@@ -67,21 +70,30 @@ class Whole(NamedTuple):
     chunks: Chunks
     terms: Terms
     centre: Vector | None
-    longest: float
+    rounding: Rounding
     totals: tuple[float, float]
 
+    @classmethod
+    def of(cls, chunks: Chunks, terms: Terms, look: Look, totals: tuple[float, float]) -> Whole:
+        """The problem of these chunks, after a look at them."""
+        X = look.positives.X
+        # Differences from a centre are no longer sparse.
+        centre = None if sp.issparse(X) else gaussian.centre(np.concatenate([X, look.negatives.X]))
+        longest = look.longest + (0.0 if centre is None else float(np.linalg.norm(centre)))
+        longest *= 1.0 + gamma(X.shape[1])
+        rounding = Rounding(X.shape[1], look.rows, look.blocks, longest)
+        return cls(chunks, terms, centre, rounding, totals)
+
     def look_at(self, w: Vector) -> Point:
-        """The primal value of a model, with its rounding: one pass over the samples."""
+        """A bound on the primal value of a model: passes over the samples and their scores."""
         scored = self.chunks.keep(score, w, self.centre)
-        levels = find_levels(scored, self.terms)
-        norm2 = float(w @ w)
-        error = 2.0**-52 * (len(w) + 8.0) * self.longest * float(np.sqrt(norm2))
-        rounding = 2.0 * error * levels.mass
-        return Point(w, levels, 0.5 * norm2 + levels.loss + rounding)
+        norm2 = float(w @ w) * (1.0 + gamma(len(w)))
+        levels = find_levels(scored, self.terms, self.rounding, float(np.sqrt(norm2)))
+        return Point(w, levels, (0.5 * norm2 + levels.loss) * (1.0 + SOME))
 
 
 class Point(NamedTuple):
-    """The weights of a model, where the scores stand, and its primal value."""
+    """The weights of a model, where the scores stand, and a bound on its primal value."""
 
     w: Vector
     levels: Levels
@@ -140,10 +152,9 @@ def solve(
         Whether those drawn are all.
     """
     search = Search(whole, settings, most, Limits(settings.max_iter, settings.max_time))
-    sampled = sampled_problem(
-        whole.terms, look.positives, look.negatives, whole.totals, whole.centre
-    )
-    answer = sampled.solve(search.within())
+    totals = None if complete else whole.totals
+    sampled = sampled_problem(whole.terms, look.positives, look.negatives, totals, whole.centre)
+    answer = sampled.solve(search.within(), whole.rounding)
     if complete:
         search.dual = answer.dual
     return search.run(answer.w)
@@ -251,10 +262,10 @@ class Search:
         if best.w is not step.w and self.gap > self.settings.tol:
             self.bent = self._sums(best.w, best.levels.threshold, None)
 
-    def _sums(self, w: Vector, threshold: float, mean: Vector | None) -> Bent:
+    def _sums(self, w: Vector, threshold: float, mean: Mean | None) -> Bent:
         whole = self.whole
         bent = as_bent(whole.chunks.reduce(bend, added, w, threshold, whole.terms, whole.centre))
-        self.dual = max(self.dual, dual_of(whole.terms, bent, mean, whole.longest))
+        self.dual = max(self.dual, dual_of(whole.terms, bent, mean, whole.rounding))
         return bent
 
     def _gather(self) -> Gathered:
@@ -274,7 +285,9 @@ class Search:
 
     def _round(self) -> Vector:
         """The next model, and the bound, of the small problem."""
-        answer = reduced_problem(self.whole.terms, self._gather()).solve(self.within())
+        answer = reduced_problem(self.whole.terms, self._gather()).solve(
+            self.within(), self.whole.rounding
+        )
         self.dual = max(self.dual, answer.dual)
         return answer.w
 
@@ -282,9 +295,10 @@ class Search:
         """The next model where the loss is smooth."""
         terms, best = self.whole.terms, self.best
         assert best is not None and self.bent is not None
-        if is_smooth(terms):
+        if is_curved(terms):
             return smooth_step(terms, self.bent, best.w)
-        self.step = step_to_top(terms, self.bent, self._gather(), self.within())
+        gathered, rounding = self._gather(), self.whole.rounding
+        self.step = step_to_top(terms, self.bent, gathered, self.within(), rounding)
         return self.step.w
 
     def _found(self, status: Status) -> Found:

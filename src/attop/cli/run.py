@@ -48,6 +48,14 @@ def run(
     seeds: Annotated[
         str | None, typer.Option(metavar="NUMBERS", help="Only these seeds of it: 1,2,3.")
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Only say what it takes: fits, hours and memory, from results in the store or "
+            "from fits on some samples.",
+        ),
+    ] = False,
 ) -> None:
     """Run an experiment; what is done already is skipped, so that it can be interrupted.
 
@@ -65,6 +73,10 @@ def run(
         specification = _on_device(specification, device)
     part: dict[str, Any] = {"datasets": _names(datasets), "seeds": _numbers(seeds)}
     console = Console()
+    if dry_run:
+        _estimate(console, specification, store, jobs, part)
+        return
+    _announce(console, specification, store, jobs, part)
     with _progress(console, specification.name, _count(specification, part)) as watch:
         outcome = run_experiment(
             specification, _folder(store, dask), n_jobs=jobs, watch=watch, dask=dask, **part
@@ -82,6 +94,41 @@ def run(
     if outcome.failures:
         console.print(f"{len(outcome.failures)} fits failed; the report tells why.", soft_wrap=True)
         raise typer.Exit(code=1)
+
+
+def _estimate(
+    console: Console, specification: Any, store: Path, jobs: int, part: dict[str, Any]
+) -> None:
+    """Show what every data set takes, and all of them."""
+    import joblib
+    from rich.table import Table
+
+    from attop.experiments.estimate import estimates, summary
+    from attop.experiments.store import Store
+
+    with console.status("Fitting some of the samples ..."):
+        found = estimates(_groups(specification, part), Store(store), calibrate=True)
+    table = Table("data set", "fits", "done", "training samples", "one by one", "memory", "from")
+    for one in found:
+        table.add_row(*one.row())
+    console.print(table)
+    console.print(summary(found, joblib.effective_n_jobs(jobs)), markup=False, soft_wrap=True)
+
+
+def _announce(
+    console: Console, specification: Any, store: Path, jobs: int, part: dict[str, Any]
+) -> None:
+    """Before a run goes on, what is left of it, by the times of what is there."""
+    import joblib
+
+    from attop.experiments.estimate import estimates, summary
+    from attop.experiments.store import Store
+
+    if not Store(store).plan_names():
+        return
+    found = estimates(_groups(specification, part), Store(store), calibrate=False)
+    if any(0 < one.n_done < one.n_fits for one in found):
+        console.print(summary(found, joblib.effective_n_jobs(jobs)), markup=False, soft_wrap=True)
 
 
 def _folder(store: Path, dask: str | None) -> Any:
@@ -116,14 +163,18 @@ def _numbers(listed: str | None) -> list[int] | None:
         raise typer.BadParameter(message, param_hint="--seeds") from None
 
 
-def _count(specification: Any, part: dict[str, Any]) -> int:
+def _groups(specification: Any, part: dict[str, Any]) -> Any:
     from attop.experiments.expansion import expand
     from attop.experiments.runner import chosen
 
     try:
-        return sum(len(group.fits) for group in chosen(expand(specification), **part))
+        return chosen(expand(specification), **part)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--datasets or --seeds") from None
+
+
+def _count(specification: Any, part: dict[str, Any]) -> int:
+    return sum(len(group.fits) for group in _groups(specification, part))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from attop._verdict import advice, warn
 from attop.approximation import make_feature_map
 from attop.chunked.levels import Terms
 from attop.chunked.passes import Look, look, merge_looks
-from attop.chunked.protocol import Vector
+from attop.chunked.rounding import Rounding
 from attop.chunked.solve import MOST_ENTRIES, MOST_ROWS, MOST_SHARE, Found, Whole, solve
 from attop.dask._chunks import DaskChunks
 from attop.dask._inputs import (
@@ -30,7 +30,6 @@ from attop.dask._inputs import (
     merge_counts,
     parts_of,
 )
-from attop.kernels import gaussian
 from attop.kernels.functions import Linear, kernel_class, make_kernel
 from attop.objectives import relative_gap, zero_value
 from attop.solvers.protocol import Settings
@@ -88,21 +87,22 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     client = estimator.client_
     parts = parts_of(X, y, sample_weight, name)
     labels = _labels(estimator, client, parts)
+    _tell(estimator, f"labels: {labels.rows[0]:,} positives, {labels.rows[1]:,} negatives", began)
     most = estimator.most_rows or max(MOST_ROWS, round(MOST_SHARE * sum(labels.rows)))
     if estimator.most_rows is None:
         width = _width(estimator, X)
         most = max(1000, min(most, MOST_ENTRIES // width))
     chunks, seen, feature_map, width = _see(estimator, client, parts, labels, most)
+    drawn = len(seen.positives.weights) + len(seen.negatives.weights)
+    _tell(estimator, f"look: {len(parts.X):,} chunks, {drawn:,} samples drawn", began)
     terms = _terms(estimator, labels)
     if terms.surrogate.curvature and seen.positives.X.shape[1] > _MOST_FEATURES:
         raise ValueError(
             f"{name} with a smooth surrogate takes at most {_MOST_FEATURES} features, whose "
             "products make a matrix; use surrogate='hinge'."
         )
-    centre = _centre(seen)
-    longest = seen.longest + (0.0 if centre is None else float(np.linalg.norm(centre)))
     totals = labels.copies[0] * labels.factors[0], labels.copies[1] * labels.factors[1]
-    whole = Whole(chunks, terms, centre, longest, totals)
+    whole = Whole.of(chunks, terms, seen, totals)
     settings = Settings(
         tol=estimator.tol,
         max_iter=estimator.max_iter,
@@ -111,7 +111,7 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     ).since(began)
     complete = _shares(labels, most) == (1.0, 1.0)
     found = solve(whole, seen, settings, most, complete=complete)
-    attributes = _attributes(found, seen.longest, labels, width)
+    attributes = _attributes(found, whole.rounding, labels, width)
     if parts.names is not None and all(isinstance(n, str) for n in parts.names):
         attributes["feature_names_in_"] = parts.names
     if feature_map is not None:
@@ -122,9 +122,15 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     _warn(estimator, found, terms, totals)
 
 
+def _tell(estimator: Any, what: str, began: float) -> None:
+    """A line of progress, where it is asked for."""
+    if estimator.verbose:
+        print(f"{what}, {time.perf_counter() - began:.1f} s", flush=True)
+
+
 def _labels(estimator: Any, client: Any, parts: Parts) -> Labels:
     """Which labels there are, by a pass over labels and weights alone."""
-    chunks = DaskChunks(client, lazy_labels(parts))
+    chunks = DaskChunks(client, lambda: lazy_labels(parts))
     counts, good = chunks.reduce(count_labels, merge_counts)
     if not good:
         raise ValueError(
@@ -161,7 +167,7 @@ def _see(
     """The chunks with what they are like: the samples, and then the features of a kernel."""
     roles = Roles(labels.pos_label, labels.factors, None)
     seed = int(check_random_state(_seed(estimator)).randint(2**31 - 1))
-    chunks = DaskChunks(client, lazy_chunks(parts, roles))
+    chunks = DaskChunks(client, lambda: lazy_chunks(parts, roles))
     shares = _shares(labels, most)
     seen = chunks.reduce(look, merge_looks, shares, seed)
     if not np.isfinite(seen.largest):
@@ -174,7 +180,8 @@ def _see(
     if estimator.approximation is None:
         return chunks, seen, None, width
     feature_map = _feature_map(estimator, seen, labels, width)
-    chunks = DaskChunks(client, lazy_chunks(parts, roles._replace(feature_map=feature_map)))
+    mapped = roles._replace(feature_map=feature_map)
+    chunks = DaskChunks(client, lambda: lazy_chunks(parts, mapped))
     return chunks, chunks.reduce(look, merge_looks, shares, seed), feature_map, width
 
 
@@ -202,14 +209,6 @@ def _seed(estimator: Any) -> Any:
     return 0 if estimator.random_state is None else estimator.random_state
 
 
-def _centre(seen: Look) -> Vector | None:
-    """From where dense samples are taken."""
-    if sp.issparse(seen.positives.X):
-        return None
-    drawn = np.concatenate([seen.positives.X, seen.negatives.X])
-    return gaussian.centre(drawn)
-
-
 def _terms(estimator: Any, labels: Labels) -> Terms:
     """What is minimised."""
     formulation, surrogate = estimator.formulation, as_surrogate(estimator.surrogate)
@@ -222,10 +221,10 @@ def _terms(estimator: Any, labels: Labels) -> Terms:
     return Terms(float(estimator.C), surrogate, family, all_compete)
 
 
-def _attributes(found: Found, longest: float, labels: Labels, width: int) -> dict[str, Any]:
+def _attributes(found: Found, rounding: Rounding, labels: Labels, width: int) -> dict[str, Any]:
     """The fitted attributes."""
-    length = float(np.linalg.norm(found.w))
-    rounding = 2.0**-51 * (len(found.w) + 8.0) * longest * length
+    # Scores of samples as they are, and from a centre.
+    off = 4.0 * rounding.of_score(float(np.linalg.norm(found.w)))
     history = found.history
     seconds = float(history.time[-1]) if len(history.time) else 0.0
     stats = dict.fromkeys(STATS, 0.0) | {
@@ -237,7 +236,7 @@ def _attributes(found: Found, longest: float, labels: Labels, width: int) -> dic
         "pos_label_": labels.pos_label,
         "n_features_in_": width,
         "coef_": found.w[np.newaxis],
-        "threshold_": found.threshold - rounding,
+        "threshold_": found.threshold - off,
         "objective_": found.primal,
         "dual_gap_": found.gap,
         "status_": found.status,

@@ -58,7 +58,7 @@ def parts_of(X: Any, y: Any, sample_weight: Any, name: str) -> Parts:
     names = np.asarray(X.columns, dtype=object) if isinstance(X, dd.DataFrame) else None
     if isinstance(X, da.Array):
         X = X.rechunk({1: -1}) if X.numblocks[1] != 1 else X
-    blocks = X.to_delayed().ravel().tolist() if isinstance(X, da.Array) else X.to_delayed()
+    blocks = X.to_delayed().ravel().tolist() if isinstance(X, da.Array) else _partitions(X)
     rows = X.chunks[0] if isinstance(X, da.Array) else None
     labels = _aligned(y, rows, len(blocks), "y", name)
     if sample_weight is None:
@@ -66,6 +66,14 @@ def parts_of(X: Any, y: Any, sample_weight: Any, name: str) -> Parts:
     else:
         weights = _aligned(sample_weight, rows, len(blocks), "sample_weight", name)
     return Parts(list(blocks), labels, weights, names)
+
+
+def _partitions(frame: Any) -> list[Any]:
+    """The partitions of a frame or series, as many as it says.
+
+    Dask would join small ones, of some columns others than of some others.
+    """
+    return list(frame.simplify().to_delayed(optimize_graph=False))
 
 
 def _aligned(values: Any, rows: Any, n_blocks: int, what: str, name: str) -> list[Any]:
@@ -87,7 +95,7 @@ def _aligned(values: Any, rows: Any, n_blocks: int, what: str, name: str) -> lis
             values = values.rechunk((rows,))
         blocks = values.to_delayed().ravel().tolist()
     else:
-        blocks = list(values.to_delayed())
+        blocks = _partitions(values)
     if len(blocks) != n_blocks:
         raise ValueError(
             f"X and {what} must have blocks of the same samples. "
@@ -167,6 +175,9 @@ def _matrix(X: Any) -> Any:
         X = sp.csr_matrix(X.to_scipy_sparse())
     else:
         X = np.asarray(X)
+    if sp.issparse(X) and not X.has_canonical_format:  # entries that stand there twice
+        X = X.copy()
+        X.sum_duplicates()
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
@@ -204,7 +215,7 @@ def class_factors(
 def lazily(function: Any, X: Any, dtype: Any) -> Any:
     """A function of samples, applied to every block when it is asked for."""
     if isinstance(X, dd.DataFrame):
-        blocks = [delayed(_apply)(function, part, dtype) for part in X.to_delayed()]
+        blocks = [delayed(_apply)(function, part, dtype) for part in _partitions(X)]
         arrays = [da.from_delayed(b, (np.nan,), dtype=dtype) for b in blocks]
         return da.concatenate(arrays, allow_unknown_chunksizes=True)
     X = X.rechunk({1: -1}) if X.numblocks[1] != 1 else X

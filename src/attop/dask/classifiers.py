@@ -18,6 +18,7 @@ from attop.dask._inputs import is_lazy, lazily
 _NOT_KEPT = frozenset({"support_", "support_vectors_", "dual_coef_", "alpha_", "beta_"})
 
 
+@dataclass(eq=False, repr=False)
 class DaskClassifier(AtTopClassifier):
     """What the classifiers for Dask have in common.
 
@@ -46,9 +47,12 @@ class DaskClassifier(AtTopClassifier):
     """
 
     _absent: ClassVar[frozenset[str]] = _NOT_KEPT
-    _local: ClassVar[type[AtTopClassifier]]
-    client: Any
-    most_rows: int | None
+    _in_memory: ClassVar[bool] = False
+
+    _: KW_ONLY
+    kernel: Any = "linear"
+    client: Any = None
+    most_rows: int | None = None
 
     @property
     def client_(self) -> Any:
@@ -92,7 +96,8 @@ class DaskClassifier(AtTopClassifier):
         parameters = self.get_params(deep=False)
         for name in ("client", "most_rows"):
             del parameters[name]
-        model = self._local(**parameters)
+        plain: Any = next(c for c in type(self).__mro__ if not issubclass(c, DaskClassifier))
+        model: AtTopClassifier = plain(**parameters)
         fitted = {k: v for k, v in vars(self).items() if k.endswith("_")}
         model.__dict__.update(fitted, _fitted_kernel=self._fitted_kernel)
         return model
@@ -144,121 +149,32 @@ class DaskClassifier(AtTopClassifier):
 class DaskTopPush(DaskClassifier, local.TopPush):
     """`attop.TopPush` for samples on a cluster."""
 
-    _local = local.TopPush
-
-    _: KW_ONLY
-    kernel: Any = "linear"
-    client: Any = None
-    most_rows: int | None = None
-
 
 @dataclass(eq=False, repr=False)
 class DaskTopPushK(DaskClassifier, local.TopPushK):
-    """`attop.TopPushK` for samples on a cluster.
-
-    Parameters
-    ----------
-    K : int, default=5
-        How many of the highest scores of negatives are averaged, at least 1.
-    """
-
-    _local = local.TopPushK
-
-    _: KW_ONLY
-    kernel: Any = "linear"
-    client: Any = None
-    most_rows: int | None = None
+    """`attop.TopPushK` for samples on a cluster."""
 
 
 @dataclass(eq=False, repr=False)
 class DaskTauFPL(DaskClassifier, local.TauFPL):
-    """`attop.TauFPL` for samples on a cluster.
-
-    Parameters
-    ----------
-    tau : float, default=0.05
-        Share of the competitors that the threshold is made for, in (0, 1).
-    """
-
-    _local = local.TauFPL
-
-    _: KW_ONLY
-    kernel: Any = "linear"
-    client: Any = None
-    most_rows: int | None = None
+    """`attop.TauFPL` for samples on a cluster."""
 
 
 @dataclass(eq=False, repr=False)
 class DaskTopMeanK(DaskClassifier, local.TopMeanK):
-    """`attop.TopMeanK` for samples on a cluster.
-
-    Parameters
-    ----------
-    tau : float, default=0.05
-        Share of the competitors that the threshold is made for, in (0, 1).
-    """
-
-    _local = local.TopMeanK
-
-    _: KW_ONLY
-    kernel: Any = "linear"
-    client: Any = None
-    most_rows: int | None = None
+    """`attop.TopMeanK` for samples on a cluster."""
 
 
 @dataclass(eq=False, repr=False)
 class DaskPatMat(DaskClassifier, local.PatMat):
-    """`attop.PatMat` for samples on a cluster.
-
-    Parameters
-    ----------
-    tau : float, default=0.05
-        Share of the competitors that the threshold is made for, in (0, 1).
-    theta : float, default=1.0
-        Scale inside the surrogate, positive.
-    """
-
-    _local = local.PatMat
-
-    _: KW_ONLY
-    kernel: Any = "linear"
-    client: Any = None
-    most_rows: int | None = None
+    """`attop.PatMat` for samples on a cluster."""
 
 
 @dataclass(eq=False, repr=False)
 class DaskPatMatNP(DaskClassifier, local.PatMatNP):
-    """`attop.PatMatNP` for samples on a cluster.
-
-    Parameters
-    ----------
-    tau : float, default=0.05
-        Share of the competitors that the threshold is made for, in (0, 1).
-    theta : float, default=1.0
-        Scale inside the surrogate, positive.
-    """
-
-    _local = local.PatMatNP
-
-    _: KW_ONLY
-    kernel: Any = "linear"
-    client: Any = None
-    most_rows: int | None = None
+    """`attop.PatMatNP` for samples on a cluster."""
 
 
 @dataclass(eq=False, repr=False)
 class DaskSVM(DaskClassifier, local.SVM):
-    """`attop.SVM` for samples on a cluster.
-
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None, default=None
-        By how much the samples of each class count more.
-    """
-
-    _local = local.SVM
-
-    _: KW_ONLY
-    kernel: Any = "linear"
-    client: Any = None
-    most_rows: int | None = None
+    """`attop.SVM` for samples on a cluster."""

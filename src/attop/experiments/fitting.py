@@ -13,14 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.metrics import roc_curve
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import has_fit_parameter
 
 from attop import pipeline
+from attop._threads import map_in_threads, n_threads
 from attop.datasets import Split
 from attop.experiments.data import split
 from attop.experiments.expansion import Fit, Group, digest
-from attop.experiments.kernels import SplitKernel
+from attop.experiments.kernels import SplitKernel, stack
 from attop.experiments.methods import CLASSIFIERS, build
 from attop.experiments.store import Record, Store
 from attop.kernels.device.arrays import find_device
@@ -36,6 +39,9 @@ from attop.problem import Problem
 Scorer = Callable[[NDArray[np.intp], NDArray[np.float64]], NDArray[np.float64]]
 #: Points kept of a history and of a ROC curve.
 _MOST_POINTS = 100
+#: Models on a matrix in single precision that are scored together, at least: an interrupt costs
+#: as many.
+_SCORED = 6
 _VERSIONED = ("attop", "numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -113,7 +119,14 @@ def _todo(group: Group, missing: list[Fit], store: Store, plan: str) -> list[Fit
 def _prepare(group: Group) -> Workplace:
     """Read and split the samples."""
     parts = split(group.dataset, group.seed)
-    X_score = _stack(parts.X_valid, parts.X_test)
+    if group.fits[0].solver["name"] == "pairwise":
+        # Positives first, as the variables of a dual stand: columns are then read as they lie.
+        order = np.argsort(-parts.y_train, kind="stable")
+        weights = None if parts.w_train is None else parts.w_train[order]
+        parts = parts._replace(
+            X_train=parts.X_train[order], y_train=parts.y_train[order], w_train=weights
+        )
+    X_score = stack(parts.X_valid, parts.X_test)
     fit = group.fits[0]
     if kernel_class(fit.kernel["name"]).explicit:  # whose models are cheap to apply
         return Workplace(parts, None, X_score)
@@ -128,8 +141,10 @@ def _all_fits(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted |
     """Every fit with its outcome: those without shared columns first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the record tells how a fit ended
+        together = [fit for fit in fits if _wants_matrix(place, fit)]
+        yield from _fit_on_matrix(place, together)
         for fit in fits:
-            if not fit.shares:
+            if not fit.shares and fit not in together:
                 yield fit, _attempt(_fit_alone, place, fit)
         sharing = [fit for fit in fits if fit.shares]
         if sharing:
@@ -141,6 +156,49 @@ def _attempt(function: Any, *arguments: Any) -> Fitted | Exception:
         return function(*arguments)
     except Exception as error:
         return error
+
+
+def _wants_matrix(place: Workplace, fit: Fit) -> bool:
+    """Whether the fit works on the whole kernel matrix, which fits in single precision only."""
+    if fit.shares or fit.method.method not in CLASSIFIERS or place.kernel is None:
+        return False
+    convex = CLASSIFIERS[fit.method.method].formulation.convex
+    no_device = fit.solver.get("device") in (None, "cpu")
+    return convex and no_device and fit.solver["name"] == "pairwise" and place.kernel.is_single
+
+
+def _fit_on_matrix(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted | Exception]]:
+    """Fits on the kernel matrix in single precision, whose scores are computed some at a time."""
+    if not fits:
+        return
+    assert place.kernel is not None
+    parts, kernel = place.parts, place.kernel
+    with config_context(assume_finite=True):  # exponentials of finite samples
+        first = _build(fits[0], parts).set_params(kernel="precomputed")
+        data = pipeline.prepare(first, kernel.training, parts.y_train, parts.w_train)
+
+    def fitted(fit: Fit) -> Fitted | Exception:
+        return _attempt(_fit_to, data, _build(fit, parts).set_params(kernel="precomputed"))
+
+    for part in gen_batches(len(fits), max(_SCORED, n_threads())):
+        some = fits[part]
+        outcomes = map_in_threads(fitted, some, n_threads())
+        done = [one for one in outcomes if isinstance(one, Fitted)]
+        models = [(one.model.support_, np.ravel(one.model.dual_coef_)) for one in done]
+        scores = iter(kernel.scores_of_many(models) if models else ())
+        for fit, outcome in zip(some, outcomes, strict=True):
+            if isinstance(outcome, Fitted):
+                outcome = outcome._replace(scores=next(scores) - outcome.model.threshold_)
+            yield fit, outcome
+    kernel.forget_training()
+
+
+def _fit_to(data: TrainingSet, model: Any) -> Fitted:
+    """A model fitted to samples made ready, without scores yet."""
+    began = time.perf_counter()
+    problem = pipeline.problem_of(model, data)
+    pipeline.finish(model, data, problem, pipeline.solve(model, problem, data.gram))
+    return Fitted(model, np.empty(0), time.perf_counter() - began)
 
 
 def _fit_sharing(place: Workplace, fits: list[Fit]) -> Iterator[tuple[Fit, Fitted | Exception]]:
@@ -341,9 +399,3 @@ def _history(history: Any) -> Record | None:
 def _number(value: Any) -> float | None:
     """A number that JSON knows."""
     return float(value) if np.isfinite(value) else None
-
-
-def _stack(a: Any, b: Any) -> Any:
-    import scipy.sparse as sp
-
-    return sp.vstack([a, b], format="csr") if sp.issparse(a) else np.concatenate([a, b])

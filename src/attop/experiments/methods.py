@@ -21,6 +21,9 @@ CLASSIFIERS: dict[str, type[AtTopClassifier]] = {
     if isinstance(getattr(attop, name), type) and name != "AtTopClassifier"
 }
 METHODS = tuple(CLASSIFIERS)
+#: Rankers of other papers, to be compared with.
+RIVALS = ("AccuracyAtTop", "InfinitePush", "PNormPush", "RankBoost")
+_RIVALS_BY_NAME = {simplify(name): f"attop.rivals:{name}" for name in RIVALS}
 _SHORT_NAMES = {simplify(name): name for name in METHODS} | {"svc": SVM}
 
 
@@ -37,9 +40,10 @@ def resolve_method(name: str) -> str:
     if ":" in name:
         _import(name)
         return name
-    known = _SHORT_NAMES.get(simplify(name))
+    known = _SHORT_NAMES.get(simplify(name)) or _RIVALS_BY_NAME.get(simplify(name))
     if known is None:
-        raise ValueError(f"there is no method {name!r}. {suggestion(name, METHODS)}")
+        names = (*METHODS, *RIVALS)
+        raise ValueError(f"there is no method {name!r}. {suggestion(name, names)}")
     return known
 
 

@@ -31,6 +31,7 @@ from attop._weights import weighted
 if TYPE_CHECKING:
     from attop.problem import Problem
     from attop.smooth import Opponents, SmoothThreshold
+    from attop.surrogates import Surrogate
 
 Vector = NDArray[np.float64]
 
@@ -126,6 +127,17 @@ class Family(ABC):
 
         So are the betas.
         """
+
+    def exceeding(
+        self, competitors: Vector, weights: Vector, surrogate: Surrogate, t: float, level: float
+    ) -> tuple[float, float]:
+        """A sum over the competitors, of terms none of which is negative, and a limit.
+
+        Where the sum is no more than its limit the threshold is at most `t`, whatever `level` is;
+        with that of the threshold the two are equal.  It proves a threshold that was found from
+        parts of the scores.
+        """
+        raise NotImplementedError
 
     def value(
         self, problem: Problem, competitors: Vector, weights: Vector, threshold: float

@@ -57,6 +57,9 @@ class FixedCap(Family):
     def level(self, problem, competitors, weights, threshold) -> float:
         return threshold - 1.0
 
+    def exceeding(self, competitors, weights, surrogate, t, level) -> tuple[float, float]:
+        return 0.0, 0.0  # any threshold bounds the least value
+
     def slopes(self, problem, competitors, weights, threshold) -> Vector:
         return problem.surrogate.slope(competitors - threshold)
 

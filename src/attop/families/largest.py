@@ -29,6 +29,9 @@ class Largest(Family):
     def level(self, problem, competitors, weights, threshold) -> float:
         return float(np.max(competitors))
 
+    def exceeding(self, competitors, weights, surrogate, t, level) -> tuple[float, float]:
+        return float(weights @ np.maximum(competitors - t, 0.0)), 0.0
+
     def slopes(self, problem, competitors, weights, threshold) -> Vector:
         slopes = np.zeros(len(competitors))
         slopes[np.argmax(competitors)] = 1.0

@@ -42,6 +42,9 @@ class SurrogateQuantile(Family):
     def level(self, problem, competitors, weights, threshold) -> float:
         return threshold - 1.0 / self.theta
 
+    def exceeding(self, competitors, weights, surrogate, t, level) -> tuple[float, float]:
+        return float(weights @ surrogate.value(self.theta * (competitors - t))), self.budget
+
     def slopes(self, problem, competitors, weights, threshold) -> Vector:
         return problem.surrogate.slope(self.theta * (competitors - threshold))
 

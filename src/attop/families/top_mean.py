@@ -52,6 +52,10 @@ class TopMean(Family):
         competing.partition(len(competing) - self.K)
         return float(competing[-self.K])
 
+    def exceeding(self, competitors, weights, surrogate, t, level) -> tuple[float, float]:
+        # The mean of the K largest is the least of r + sum max(s - r, 0) / K.
+        return float(weights @ np.maximum(competitors - level, 0.0)), self.K * (t - level)
+
     def slopes(self, problem, competitors, weights, threshold) -> Vector:
         slopes = np.zeros(len(competitors))
         if are_unit(weights):

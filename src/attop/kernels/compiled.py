@@ -164,3 +164,16 @@ def centre(start, stop, X, features, mean, out, squared_norms):
             target[k] = source[features[k]] - mean[k]
             total += np.float64(target[k]) * np.float64(target[k])
         squared_norms[i] = total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def quadratic(start, stop, X, middle, w, norms, products):
+    """``|x - m|^2`` and ``<x - m, w>`` of some samples, in double precision."""
+    for i in range(start, stop):
+        sample = X[i]
+        norm, product = 0.0, 0.0
+        for k in range(middle.size):
+            centred = np.float64(sample[k]) - middle[k]
+            norm += centred * centred
+            product += centred * w[k]
+        norms[i], products[i] = norm, product

@@ -27,6 +27,7 @@ from attop.kernels.gaussian import (
     gaussian_kernel,
     gaussian_onto,
     gaussian_whole,
+    some_of,
 )
 from attop.kernels.given import FunctionKernel, Precomputed
 from attop.kernels.gram import Gram
@@ -135,7 +136,7 @@ class Gaussian(_OfScikitLearn):
 
     def within(self, Y: Any) -> Callable[[slice, slice], NDArray[np.float64]]:
         """The same for two slices of `Y`."""
-        points = Points.of(Y, None if sp.issparse(Y) else centre(Y))
+        points = Points.of(Y, None if sp.issparse(Y) else centre(some_of(Y)))
         return lambda one, other: gaussian_entries(points[one], points[other], self.gamma)
 
     def whole(self, X: Any) -> tuple[NDArray[np.float64], EntryRounding]:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from attop._threads import map_in_threads, n_threads, with_one_blas_thread
-from attop.kernels.blocks import BLOCK, as_float64, rows_at_once, slices
+from attop.kernels.blocks import as_float64, rows_at_once, slices
 
 #: An inner product of d features in BLAS errs by at most so many times ``sqrt(d) u |x| |x'|``.
 PRODUCT_ROUNDING = 4.0
@@ -47,6 +47,8 @@ Entries = NDArray[np.float64]
 
 #: Samples within so many times the median squared distance from the mean make the centre.
 _NEAR = 9.0
+#: The centre is that of so many samples or up to twice as many, and of all if there are fewer.
+_FOR_CENTRE = 256
 #: Numbers of far samples that are made dense at once.
 _DENSE = 2**24
 
@@ -101,7 +103,7 @@ def gaussian_kernel(X: Any, Y: Any, gamma: float) -> NDArray[np.float64]:
 def gaussian_onto(Y: Any, gamma: float) -> Callable[[Any, slice], NDArray[np.float64]]:
     """A function of some `X` and a slice of `Y` that gives `gaussian_kernel` of the two."""
     Y = sp.csr_array(Y) if sp.issparse(Y) else Y
-    middle = None if sp.issparse(Y) else centre(Y)
+    middle = None if sp.issparse(Y) else centre(some_of(Y))
     columns = Points.of(Y, middle)
 
     def entries(X: Any, part: slice) -> NDArray[np.float64]:
@@ -114,8 +116,9 @@ def gaussian_onto(Y: Any, gamma: float) -> Callable[[Any, slice], NDArray[np.flo
 
 def gaussian_entries(X: Points, Y: Points, gamma: float, same: bool = False) -> Entries:
     """`gaussian_kernel` of samples from one centre; `same` says that those of X lead in Y."""
-    products = (-2.0 * X.centred) @ Y.centred.T
+    products = X.centred @ Y.centred.T
     values: Entries = products.toarray() if sp.issparse(products) else products
+    values *= -2.0
     values += X.norms[:, np.newaxis]
     values += Y.norms
     of_themselves = values.ravel()[: values.size if same else 0 : values.shape[1] + 1]
@@ -138,7 +141,7 @@ def gaussian_entries(X: Points, Y: Points, gamma: float, same: bool = False) -> 
 
 def gaussian_whole(X: Any, gamma: float) -> tuple[Entries, float]:
     """`gaussian_kernel` of all rows of `X`, and how far its entries may be off."""
-    points = Points.of(X, None if sp.issparse(X) else centre(X))
+    points = Points.of(X, None if sp.issparse(X) else centre(some_of(X)))
     n = X.shape[0]
     values = np.empty((n, n))
 
@@ -169,8 +172,13 @@ def accuracy(n_features: int, gamma: float, largest: float) -> float:
 
 
 def middle_of(X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
-    """The centre of the first of `rows`; none of sparse samples, which it would make dense."""
-    return None if sp.issparse(X) else centre(X[rows[:BLOCK]])
+    """A centre of the samples at `rows`; none of sparse ones, which it would make dense."""
+    return None if sp.issparse(X) else centre(X[some_of(rows)])
+
+
+def some_of(samples: Any) -> Any:
+    """The samples that the centre is taken from: any centre would do."""
+    return samples[:: max(1, samples.shape[0] // _FOR_CENTRE)]
 
 
 def norms_from(

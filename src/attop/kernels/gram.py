@@ -12,9 +12,11 @@ from sklearn.utils import gen_even_slices
 
 from attop._threads import map_in_threads
 from attop.kernels.base import Entries, Kernel
-from attop.kernels.blocks import BLOCK
 from attop.kernels.errors import EntryRounding
 
+#: Sides of the blocks of a symmetric matrix: enough of them for all threads to end at one time.
+#: (768 instead: 1.3 to 1.7 times as long for 1,000 and 2,400 images of 3,072 features.)
+_SIDE = 384
 #: So many features of samples are converted to float64 at once.
 _CONVERTED = 2**25
 
@@ -106,7 +108,7 @@ class Gram:
         sums = np.zeros(coefficients.shape)
         if len(rows) == 0:
             return sums
-        sides = list(gen_even_slices(len(rows), -(-len(rows) // BLOCK)))
+        sides = list(gen_even_slices(len(rows), -(-len(rows) // _SIDE)))
         pairs = [(one, other) for i, one in enumerate(sides) for other in sides[i:]]
         found = map_in_threads(sums_of, pairs, self.kernel.threads)
         for (one, other), (of_one, of_other) in zip(pairs, found, strict=True):

@@ -26,8 +26,6 @@ _SPARE, _FASTER = 2**28, 32
 #: Columns of sparse samples in single precision are computed as they are where their numbers are so
 #: many times those that are not zero, and so many features at most are spread out.
 _SPARSER, _SPREAD = 4, 2**14
-#: Samples that the centre is taken from, at least.
-_FOR_CENTRE = 1024
 #: Samples whose entries may be off by more than this are far: in single precision from where on
 #: scores, sums of hundreds of entries, would be no use.
 _FAR_SINGLE, _FAR_DOUBLE = 1e-4, 1e-10
@@ -88,7 +86,7 @@ class GaussianSource:
     shift, definite = 1.0, True
 
     def __init__(self, samples: Samples, gamma: float, original: Any) -> None:
-        self.samples, self.gamma, self._original = samples, gamma, original
+        self.samples, self.gamma, self.original = samples, gamma, original
         self.n_samples, self.dtype = samples.n_samples, samples.dtype
         self.diagonal, self.work = np.zeros(self.n_samples), samples.work
         rounding = gaussian.distance_rounding(samples.n_terms, self.dtype)
@@ -135,7 +133,7 @@ class GaussianSource:
 
     def precise(self, rows) -> NDArray[np.float64]:
         """The kernel matrix of `rows` itself, in double precision."""
-        samples = as_float64(self._original[rows])
+        samples = as_float64(self.original[rows])
         return gaussian.gaussian_kernel(samples, samples, self.gamma)
 
     def _entries(self, rows, out, others: Samples, workers) -> None:
@@ -159,15 +157,15 @@ class GaussianSource:
         )
         if len(at_rows) == 0 or len(at_columns) == 0:
             return
-        others = as_float64(self._original[columns[at_columns]])
+        others = as_float64(self.original[columns[at_columns]])
         for part in parts(at_rows, max(1, _MENDED // len(at_columns))):
-            samples = as_float64(self._original[rows[part]])
+            samples = as_float64(self.original[rows[part]])
             entries = gaussian.gaussian_kernel(samples, others, self.gamma)
             out[np.ix_(part, at_columns)] = entries - 1.0
 
     def subset(self, rows):
         """The source restricted to `rows`."""
-        return GaussianSource(self.samples.subset(rows), self.gamma, _Rows(self._original, rows))
+        return GaussianSource(self.samples.subset(rows), self.gamma, _Rows(self.original, rows))
 
 
 class _Rows:
@@ -264,8 +262,9 @@ class Samples:
             squares = X.multiply(X).sum(axis=1, dtype=np.float64)
             return cls(X, np.asarray(squares).ravel().astype(dtype), spread)
         features = _varying_features(X, workers)
-        # Any centre would do: that of some samples saves a pass over all.
-        some = X[:: max(1, n // _FOR_CENTRE), features]
+        some = gaussian.some_of(X)
+        if len(features) < X.shape[1]:
+            some = some[:, features]
         mean = gaussian.centre(some).astype(X.dtype)
         centred = np.empty((n, len(features)), dtype=dtype)
         squared_norms = np.empty(n, dtype=dtype)

@@ -35,6 +35,11 @@ def check_estimator(estimator: Any, owner: str) -> None:
             f"attop.PatMatNP(). Got {estimator!r} instead."
         )
     name = type(estimator).__name__
+    if not estimator._in_memory:
+        raise TypeError(
+            f"{owner} cannot take {name}: its fits share kernel columns in one memory. For samples "
+            "of Dask use GridSearchCV, or fit it for each value."
+        )
     if not estimator.formulation.convex:
         raise ValueError(
             f"{owner} cannot take {name}: it is not convex and has no dual, whose solutions "

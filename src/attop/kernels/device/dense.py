@@ -31,6 +31,10 @@ class DeviceDense:
 
     def __init__(self, matrix: Any, own: Array, device: Device) -> None:
         self.matrix, self.own, self.device = matrix, own, device
+        self.updated = False
+
+    def forget(self) -> None:
+        """Nothing is updated."""
 
     def times(self, x: Array) -> Array:
         """The matrix times a vector."""

@@ -60,6 +60,8 @@ class Tuning:
     parts_from, smaller : int
         From so many samples on, a subsample is solved first, and then the active part, which
         must be so many times smaller than the whole: its columns are computed twice.
+    cheaper : int
+        From so many times more samples on where columns cost no more than a pass over them.
     share : int
         One in so many samples is in the subsample.
     roughly, further : float
@@ -95,8 +97,8 @@ class Tuning:
     before_face: int = 200  # 100 to 1,000 samples, all methods: 1.01 to 1.22; 0.97 to 1.09
     face_from: int = 96
     face_up_to: int = 2048  # halved: PatMat, quadratic hinge, 1,000 samples: up to 3.6
-    guesses_from: int = 1536  # a third: 1,000 free variables 1.1 to 1.6; never: 10,000 images 1.8
-    products: float = 1800.0  # a quarter: 0.7 to 1.4; at once: MNIST, quadratic hinge 1.4 to 1.7
+    guesses_from: int = 512  # 1536: 4,000 images 1.1; never: 10,000 images 2
+    products: float = 20000.0  # 1800: CIFAR10 1.1 to 1.5, MNIST, quadratic hinge 1.0; at once: same
     guesses_up_to: int = 10000  # not measured: a matter of memory
     on_device_from: int = 512
     on_device_up_to: int = 32768
@@ -112,6 +114,7 @@ class Tuning:
     nearly: float = 8.0  # 1: same
     patience: int = 5  # not measured: as with the one above, none of the cases comes to it
     parts_from: int = 4096  # same; same
+    cheaper: int = 4  # 1: w8a 0.9 to 3.6, a9a 1.2 to 2.3
     smaller: int = 3  # 2: up to 1.4; 4: same, linear 1.3, SVM of 45,000 images 1.6; 8: 1.2 to 1.8
     share: int = 8  # 1.02 to 1.48; 0.60 to 1.14
     roughly: float = 1e-2  # 1.03 to 1.10; 0.99

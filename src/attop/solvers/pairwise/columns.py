@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from attop.kernels.columns import ColumnStore
 from attop.kernels.functions import Gram, Precomputed
 from attop.kernels.stores import open_entries
 from attop.solvers.limits import Limits
+from attop.solvers.pairwise import sweep
 from attop.solvers.pairwise.steps import Dual, Point, best_partner, move
 
 Vector = NDArray[np.float64]
@@ -20,6 +22,19 @@ Vector = NDArray[np.float64]
 _BLOCK = 1024
 #: Variables that the steps of one call look at, so that an interrupt is seen in between.
 _CALL = 2**22
+#: Entries of the whole matrix that are computed at once.
+_ENTRIES = 2**24
+
+
+def _is_matrix(gram: Gram) -> bool:
+    """Whether the entries are there already, as rows of numbers that compiled code reads."""
+    X = gram.X
+    return (
+        gram.kernel.precomputed
+        and isinstance(X, np.ndarray)
+        and X.dtype in (np.float32, np.float64)
+        and X.flags.c_contiguous
+    )
 
 
 class Draws(NamedTuple):
@@ -39,15 +54,16 @@ def first_variable(draws: Draws, i: int, partner: int) -> int:
 
 
 class KernelColumns:
-    """The kernel matrix of the training samples in float64, by columns.
+    """The kernel matrix of the training samples, by columns.
 
     Parameters
     ----------
     gram : Gram
         The kernel matrix.
     cache_bytes : int
-        The matrix is computed at once if it takes no more; otherwise as many columns are
-        kept as do, the least recently used replaced first, and never fewer than two.
+        The matrix is computed at once if it takes no more, in single precision if it takes no
+        more in that; otherwise as many columns are kept as do, the least recently used replaced
+        first, and never fewer than two.  A matrix that is given is used as it is.
     limits : Limits
         The matrix is not computed where that would take too long.
 
@@ -61,30 +77,41 @@ class KernelColumns:
 
     def __init__(self, gram: Gram, cache_bytes: int, limits: Limits):
         self.gram, self.n_samples = gram, gram.n_samples
-        self.matrix: NDArray[np.float64] | None = None
+        self.matrix: NDArray[Any] | None = None
         self._rows = rows = np.arange(self.n_samples)
         blocks = [rows[i : i + _BLOCK] for i in range(0, self.n_samples, _BLOCK)]
         began = time.perf_counter()
         self.diagonal = np.concatenate([np.diagonal(gram.block(part, part)) for part in blocks])
         entries = sum(len(part) ** 2 for part in blocks)
         self.rate = entries / max(time.perf_counter() - began, 1e-6)
-        self._store = open_entries(gram, cache_bytes)
-        if 8 * self.n_samples**2 <= cache_bytes and not limits.out_of_time(self.seconds()):
-            self._compute_all(limits)
+        self._store: ColumnStore | None = None
+        if _is_matrix(gram):
+            self.matrix = gram.X
+            return
+        for dtype in (np.float64, np.float32):
+            n_bytes = np.dtype(dtype).itemsize * self.n_samples**2
+            if n_bytes <= cache_bytes and not limits.out_of_time(self.seconds()):
+                self._compute_all(limits, dtype)
+                break
+        if self.matrix is None:
+            self._store = open_entries(gram, cache_bytes)
 
-    def _compute_all(self, limits: Limits) -> None:
+    def _compute_all(self, limits: Limits, dtype: Any) -> None:
         """Compute the whole matrix, unless the time runs out before it is there."""
-        for part in gen_batches(self.n_samples, _BLOCK):
-            self._store.fetch(self._rows[part])
+        matrix = np.empty((self.n_samples,) * 2, dtype=dtype)
+        columns = self.gram.against_all()
+        step = max(1, min(_BLOCK, _ENTRIES // self.n_samples))
+        for part in gen_batches(self.n_samples, step):
+            matrix[part] = columns(self._rows[part])
             if limits.out_of_time():
                 return
-        self.matrix = self._store.buffer  # filled in the order of the rows
-        self.gram = Gram(Precomputed(), self.matrix)
+        self.matrix = matrix
+        self.gram = Gram(Precomputed(), matrix)
 
     @property
     def n_computed(self) -> int:
         """Columns computed so far."""
-        return self._store.n_computed
+        return self.n_samples if self._store is None else self._store.n_computed
 
     def seconds(self, n_columns: int | None = None) -> float:
         """About how long so many columns, or all, will take."""
@@ -93,9 +120,14 @@ class KernelColumns:
         return self.n_samples * (self.n_samples if n_columns is None else n_columns) / self.rate
 
     def __getitem__(self, row: int) -> Vector:
-        if self.matrix is not None:
-            return self.matrix[row]
+        if self._store is None:
+            return np.asarray(self._matrix[row], dtype=np.float64)
         return self._store.column(row)
+
+    @property
+    def _matrix(self) -> NDArray[Any]:
+        assert self.matrix is not None
+        return self.matrix
 
     def combination(self, coefficients: Vector) -> Vector:
         """Product of the matrix with a vector."""
@@ -135,12 +167,13 @@ class KernelColumns:
         """
         total, stopped = 0.0, False
         if self.matrix is not None:
+            run_some = sweep.run if sweep.can_sweep(dual, point) else _run_on_matrix
             n_steps = max(1, _CALL // self.n_samples)
             for start in range(0, len(draws.variable), n_steps):
                 part = slice(start, start + n_steps)
                 some = Draws(draws.variable[part], draws.reuse[part])
-                partner, gain, stopped = _run_on_matrix(
-                    dual, point, some, partner, longest, self.matrix, self.diagonal
+                partner, gain, stopped = run_some(
+                    dual, point, *some, partner, longest, self.matrix, self.diagonal
                 )
                 total += gain
                 if stopped:
@@ -162,16 +195,17 @@ class KernelColumns:
 def _run_on_matrix(
     dual: Dual,
     point: Point,
-    draws: Draws,
+    variable: NDArray[np.int64],
+    reuse: NDArray[np.bool_],
     partner: int,
     longest: float,
-    matrix: NDArray[np.float64],
+    matrix: NDArray[Any],
     diagonal: Vector,
 ) -> tuple[int, float, bool]:
     """The same loop without a return to the interpreter at each step."""
     total = 0.0
-    for i in range(len(draws.variable)):
-        k = first_variable(draws, i, partner)
+    for i in range(len(variable)):
+        k = partner if reuse[i] and partner >= 0 else variable[i]
         column = matrix[point.rows[k]]
         partner, step, gain = best_partner(dual, point, k, column, diagonal)
         if abs(step) > longest:

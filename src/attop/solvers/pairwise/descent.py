@@ -13,7 +13,7 @@ from attop.kernels.functions import Gram
 from attop.objectives import (
     certify,
     dual_value,
-    primal_value,
+    feasible_primal,
     relative_gap,
     signed_coefficients,
     zero_value,
@@ -231,13 +231,10 @@ class _Descent:
     def objectives(self) -> tuple[float, float]:
         """Primal and dual value, from the scores as they are kept."""
         problem, scores = self.problem, self.point.scores
-        if np.isinf(problem.C):
-            certificate = certify(problem, self.columns.gram, self.alpha, self.beta)
-            return certificate.primal, certificate.dual
         signed = signed_coefficients(problem, self.alpha, self.beta, len(scores))
         norm2 = float(signed @ scores)
         dual = dual_value(problem, norm2, self.alpha, self.beta)
-        return primal_value(problem, norm2, scores), dual
+        return feasible_primal(problem, norm2, scores), dual
 
     def stalled(self, primal: float, dual: float, limits: Limits) -> bool:
         """Whether the steps lead nowhere: neither those since the last look nor any other.

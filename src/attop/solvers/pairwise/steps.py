@@ -238,15 +238,15 @@ def move(
     """Make the step of the pair `k`, `partner`, in place."""
     same_kind = (k < dual.n_alpha) == (partner < dual.n_alpha)
     back = -step if same_kind else step
-    _shift(dual, point.values, k, step / point.weights[k])
-    _shift(dual, point.values, partner, back / point.weights[partner])
+    shift(dual, point.values, k, step / point.weights[k])
+    shift(dual, point.values, partner, back / point.weights[partner])
     change = step if k < dual.n_alpha else -step
     for i in range(len(point.scores)):
         point.scores[i] += change * (column_k[i] - column_partner[i])
 
 
 @njit(cache=True, nogil=True)
-def _shift(dual: Dual, values: NDArray[np.float64], v: int, step: float) -> None:
+def shift(dual: Dual, values: NDArray[np.float64], v: int, step: float) -> None:
     """Change a variable; a step that ends at a bound ends there exactly."""
     value = max(values[v] + step, 0.0)
     values[v] = min(value, dual.alpha_max if v < dual.n_alpha else dual.beta_max)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
+from attop.kernels.columns import ColumnStore
 from attop.solvers.exact.outer.state import State, Store
 from attop.solvers.exact.outer.working_set import choose, choose_large, free_block, large_block
 from attop.solvers.exact.scaling import parts
@@ -48,7 +49,7 @@ class Loop:
         self.zero_value = objectives.zero_value(state.problem)
         self.tuning = state.tuning
         self.keeper: ScoreKeeper = FullScores(state) if keeper is None else keeper
-        self.by_parts = not nested and state.store.n_samples >= self.tuning.parts_from
+        self.by_parts = not nested and state.store.n_samples >= _parts_from(state)
         self.counts: dict[str, float] = defaultdict(float)
         self.previous = np.empty(0, dtype=np.intp)
         self.active: tuple[parts.Part, Store] | None = None
@@ -304,3 +305,14 @@ class Loop:
                 f"columns {self.state.store.n_computed}{part}",
                 flush=True,
             )
+
+
+def _parts_from(state: State) -> int:
+    """From how many samples on parts of them are solved first: more where columns cost little.
+
+    And all of them fit.
+    """
+    store, tuning = state.store, state.tuning
+    if not isinstance(store, ColumnStore) or store.capacity < store.n_samples:
+        return tuning.parts_from
+    return tuning.parts_from * (tuning.cheaper if store.source.work < tuning.pass_cost else 1)

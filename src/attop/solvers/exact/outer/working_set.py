@@ -132,7 +132,7 @@ def free_block(state: State, effort: float) -> NDArray[np.intp] | None:
     chosen = _nearest(kinds, min(most, n_free + n_violators + tuning.violators))
     missing = ~state.store.cached(state.rows[chosen])
     missing[:n_free] = False  # the free ones come first, and all of them
-    some = np.cumsum(missing) <= max(tuning.violators, n_free // 2)
+    some = np.cumsum(missing) <= max(tuning.violators // 2, n_free // 3)
     chosen = np.concatenate([chosen[some | ~missing], _blockers(state, tuning.violators)])
     return np.unique(chosen)
 

@@ -15,18 +15,14 @@ and with bounds on all that was rounded: :doc:`/theory/certificate` has the proo
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from attop import objectives
 from attop._scores import Scores
 from attop.kernels.columns import ColumnStore
 from attop.kernels.errors import Tally
 from attop.kernels.sources import GaussianSource
 from attop.objectives import Certificate
-from attop.problem import Problem
 from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.scaling import parts
 from attop.solvers.exact.scaling import start as starts
@@ -39,7 +35,7 @@ from attop.solvers.exact.scaling.column_sums import (
     beyond_rounding,
     nonzero,
 )
-from attop.solvers.exact.scaling.keepers import take_over
+from attop.solvers.exact.scaling.keepers import Borders, kinds_of, refine, take_over
 from attop.solvers.exact.scaling.reference import (
     RIDGE,
     TRIANGLE,
@@ -79,8 +75,7 @@ class BoundedScores:
         n = self.store.n_samples
         # Members of the group move with the cap together: their columns are summed once.
         self.group, self.others = ColumnSum(self.store), ColumnSum(self.store)
-        self.kinds = np.zeros((2, n), dtype=bool)
-        self.kinds[0, state.problem.competitors] = self.kinds[1, state.problem.positives] = True
+        self.kinds = kinds_of(state.problem, n)
         self.known = np.ones(n, dtype=bool)
         self.doubt = np.zeros(n)
         self.reference, self.basis = np.empty(0, dtype=np.intp), np.empty((0, 0))
@@ -162,7 +157,7 @@ class BoundedScores:
     def bounds(self, exact: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Scores of all samples with proved bounds on their errors, for the certificate."""
         state, errors = self.state, self.errors
-        if self.knows_all:
+        if self.knows_all and not self.refine():
             state.sum_anew()
         error = errors.bounds(state.tally)
         rest_on = np.flatnonzero(self.doubt > 0.0)
@@ -195,10 +190,24 @@ class BoundedScores:
     def balance(self) -> None:
         """Nothing: the sums behind the scores would not follow, and these entries are small."""
 
+    def refine(self) -> bool:
+        """Have all scores more precise, where all are known and that makes a difference."""
+        if not self.knows_all:
+            return False
+        self.settle()
+        if not refine(self.state):
+            return False
+        self._count_in()
+        return True
+
     def correct(self, certificate: Certificate) -> None:
         """Take over the exact scores of a certificate."""
         self.settle()
         take_over(self.state, certificate)
+        self._count_in()
+
+    def _count_in(self) -> None:
+        """Have the anchors add up to the scores that the state was given."""
         self._approach(keep=np.ones(len(self.known), dtype=bool))
         self.others.sums += self.state.scores - self._sums()
         self.others.tally = self.state.tally + self.group.tally * self._cap
@@ -353,33 +362,3 @@ class BoundedScores:
         self._approach()
         self.reference, self.basis = rows, orthonormal(self.store, rows)
         self.spread = spread_of_all(self.store, rows, self.basis)
-
-
-class Borders(NamedTuple):
-    """Where scores begin to matter.
-
-    Attributes
-    ----------
-    lowest : float
-        Competitors below this do not matter to the threshold.
-    highest : float
-        Positives above this have no loss.
-    """
-
-    lowest: float
-    highest: float
-
-    @classmethod
-    def of(cls, problem: Problem, scores: NDArray[np.float64]) -> Borders:
-        """The borders at the given scores."""
-        t = objectives.threshold(problem, scores)
-        competing, weights = scores[problem.competitors], problem.competitor_weights
-        return cls(problem.family.level(problem, competing, weights, t), 1.0 + t)
-
-    def distance(self, kinds: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How far samples are from where they matter; negative where they do.
-
-        `kinds` tells which of them are competitors, and which are positives.
-        """
-        competing = np.where(kinds[0], self.lowest - scores, np.inf)
-        return np.where(kinds[1], np.minimum(competing, scores - self.highest), competing)

@@ -8,17 +8,25 @@ has bounds in the place of those that cannot matter.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attop import objectives
 from attop._scores import Scores
+from attop.kernels.columns import ColumnStore
 from attop.kernels.errors import Tally
+from attop.kernels.refined import refined_sums
 from attop.objectives import Certificate
+from attop.problem import Problem
 from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.scaling import start as starts
 from attop.solvers.exact.scaling.parts import Part
+
+#: A pass over stored entries that refines scores takes as long as to compute as many entries of so
+#: many features in double precision; and by how much bounds must be better to be worth a change.
+_PASS, _BETTER = 200.0, 0.5
 
 
 class ScoreKeeper(Protocol):
@@ -50,6 +58,9 @@ class ScoreKeeper(Protocol):
 
     def balance(self) -> None:
         """Make the sums of alphas and betas equal to the last bits, and all else feasible."""
+
+    def refine(self) -> bool:
+        """Have the scores of all samples more precise, where rounding may hide what matters."""
 
     def correct(self, certificate: Certificate) -> None:
         """Take over the exact scores of a certificate."""
@@ -86,6 +97,10 @@ class FullScores:
         starts.mend(self.state)
         self.state.balance()
 
+    def refine(self) -> bool:
+        """See `ScoreKeeper`."""
+        return refine(self.state)
+
     def correct(self, certificate: Certificate) -> None:
         """See `ScoreKeeper`."""
         take_over(self.state, certificate)
@@ -94,8 +109,37 @@ class FullScores:
         """See `ScoreKeeper`."""
         errors = self.state.store.errors
         assert errors is not None
+        self.refine()
         self.state.sum_anew()
         return self.state.scores, errors.bounds(self.state.tally)
+
+
+def refine(state: State) -> bool:
+    """Scores from the columns at hand, less the errors that these have in common.
+
+    False where nothing was changed: where rounding leaves few samples in doubt, whose scores are
+    computed once more for the certificate, or where scores could not be made much better.
+    """
+    store, errors = state.store, state.store.errors
+    if not isinstance(store, ColumnStore) or errors is None:
+        return False
+    coefficients, bounds = state.coefficients(), errors.bounds(state.tally)
+    support = np.flatnonzero(coefficients)
+    doubtful = (
+        Borders.of(state.problem, state.scores).distance(
+            kinds_of(state.problem, store.n_samples), state.scores
+        )
+        <= 2.0 * bounds
+    )
+    doubtful[support] = False
+    costs = np.count_nonzero(doubtful) * store.source.work > _PASS * store.n_samples
+    if not costs or not store.cached(support).all():
+        return False
+    found = refined_sums(store, support, coefficients[support])
+    if found is None or not float(np.max(found[1])) < _BETTER * float(np.min(bounds)):
+        return False
+    state.scores[:], state.tally = found[0], Tally(extra=float(np.max(found[1])))
+    return True
 
 
 def take_over(state: State, certificate: Certificate) -> None:
@@ -108,3 +152,40 @@ def take_over(state: State, certificate: Certificate) -> None:
     state.scores[rows] = certificate.scores
     if errors is not None:  # the shift is no better than the scores that tell it
         state.tally += Tally(extra=float(np.max(errors.bounds(state.tally)[rows])))
+
+
+def kinds_of(problem: Problem, n_samples: int) -> NDArray[np.bool_]:
+    """Which of the samples are competitors, and which are positives."""
+    kinds = np.zeros((2, n_samples), dtype=bool)
+    kinds[0, problem.competitors] = kinds[1, problem.positives] = True
+    return kinds
+
+
+class Borders(NamedTuple):
+    """Where scores begin to matter.
+
+    Attributes
+    ----------
+    lowest : float
+        Competitors below this do not matter to the threshold.
+    highest : float
+        Positives above this have no loss.
+    """
+
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, problem: Problem, scores: NDArray[np.float64]) -> Borders:
+        """The borders at the given scores."""
+        t = objectives.threshold(problem, scores)
+        competing, weights = scores[problem.competitors], problem.competitor_weights
+        return cls(problem.family.level(problem, competing, weights, t), 1.0 + t)
+
+    def distance(self, kinds: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How far samples are from where they matter; negative where they do.
+
+        `kinds` tells which of them are competitors, and which are positives.
+        """
+        competing = np.where(kinds[0], self.lowest - scores, np.inf)
+        return np.where(kinds[1], np.minimum(competing, scores - self.highest), competing)

@@ -238,14 +238,24 @@ def _solution(problem: _Subproblem, guess: Guess) -> _Point | None:
         if not precise and (problem.hard or len(face.free) <= _PRECISE):
             continue
         try:
-            equations = _Equations(problem, face, _solver(problem, face, precise))
+            point, left = _corrected_solution(problem, face, guess, precise, enough)
         except np.linalg.LinAlgError:
             continue
-        point, left = equations.solution(guess, enough)
         if left <= enough:
             break
         problem.hard = True  # for single precision; so it will be for the next guess
     return point
+
+
+def _corrected_solution(
+    problem: _Subproblem, face: _Face, guess: Guess, precise: bool, enough: float
+) -> tuple[_Point, float]:
+    """The point, and what it leaves; by a factor of its own where an updated one does not do."""
+    point, left = _Equations(problem, face, _solver(problem, face, precise)).solution(guess, enough)
+    if left <= enough or not problem.matrix.updated:
+        return point, left
+    problem.matrix.forget()
+    return _Equations(problem, face, _solver(problem, face, precise)).solution(guess, enough)
 
 
 def _solver(problem: _Subproblem, face: _Face, precise: bool) -> Solve:
