@@ -10,6 +10,7 @@ import pytest
 
 from attop.formulations import FORMULATIONS
 from attop.kernels.columns import ColumnStore, Workers
+from attop.kernels.device.arrays import find_device
 from attop.kernels.functions import Gram, Kernel
 from attop.kernels.sources import column_source
 from attop.surrogates import SURROGATES
@@ -65,3 +66,11 @@ def scarce_columns(gram, columns):
     workers = Workers()
     source = column_source(gram, np.float64, workers)
     return ColumnStore(source, 8 * gram.n_samples * columns, workers, least=2, least_bytes=0)
+
+
+def has_gpu():
+    """Whether there is a GPU, and a framework that can use it."""
+    try:
+        return find_device("cuda") is not None
+    except (ImportError, RuntimeError):
+        return False

@@ -37,7 +37,7 @@ from attop.model_selection import fit_path
 from attop.model_selection._shared import SharedFits
 from attop.solvers.exact import Tuning, solve
 from attop.solvers.solution import Status
-from conftest import CASES, OPTIMA, PARAMETERS, kernel_matrix, two_clouds
+from conftest import CASES, OPTIMA, PARAMETERS, has_gpu, kernel_matrix, two_clouds
 
 X, POSITIVE = two_clouds(60, 140, 5, seed=11)
 EVERYONE = np.arange(len(X))
@@ -89,13 +89,6 @@ def one_thread():
 @pytest.fixture(params=["numpy", "strict", "torch"])
 def device(request):
     return made(request.param)
-
-
-def has_gpu():
-    try:
-        return find_device("cuda") is not None
-    except (ImportError, RuntimeError):
-        return False
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)

@@ -12,6 +12,8 @@ from attop.experiments.results import Results
 from attop.experiments.runner import run_experiment
 from attop.experiments.specification import parse_experiment
 from attop.experiments.store import Store
+from attop.kernels.device.arrays import find_device
+from conftest import has_gpu
 
 TINY = """\
 name = "tiny"
@@ -72,3 +74,28 @@ def test_options_of_the_command(tmp_path):
     assert "2 of them done before" in done.output
     for wrong in (["--device", "gpu"], ["--seeds", "one"], ["--datasets", "MNIST"]):
         assert CliRunner().invoke(app, [*command, *wrong]).exit_code == 2
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
+def test_processes_that_share_a_device(tmp_path):
+    experiment = parse_experiment(TINY)
+    there = replace(experiment, solver={**experiment.solver, "device": "cuda"})
+    assert run_experiment(there, Store(tmp_path / "there"), n_jobs=2).failures == []
+    assert run_experiment(experiment, Store(tmp_path / "here")).failures == []
+    for key in [fit.key for group in expand(experiment) for fit in group.fits]:
+        found, expected = (Store(tmp_path / name).read(key) for name in ("there", "here"))
+        assert found["status"] == "CONVERGED"
+        assert found["test"]["roc_auc"] == pytest.approx(expected["test"]["roc_auc"], abs=0.01)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
+def test_a_process_takes_no_more_than_its_share():
+    whole = find_device("cuda").free_bytes
+    device = find_device("cuda")
+    try:
+        device.share_memory(0.1)
+        assert 0 < device.free_bytes < 0.3 * whole
+    finally:
+        device.share_memory(1.0)

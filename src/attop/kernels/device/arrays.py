@@ -98,6 +98,10 @@ class Device:
     @cached_property
     def free_bytes(self) -> int:
         """Memory that kernel columns may take, as it was when this was first asked for."""
+        return self.bytes_left()
+
+    def bytes_left(self) -> int:
+        """Memory that may be taken now."""
         if self._n_bytes is not None:
             return self._n_bytes
         if self.framework == "torch":
@@ -133,14 +137,20 @@ class Device:
         _OF_PROCESS[self.name] = share
 
     def cholesky(self, matrix: Any) -> Any:
-        """The lower factor of a positive definite matrix; LinAlgError where it is none."""
+        """The lower factor of a positive definite matrix, which is overwritten where that can be.
+
+        LinAlgError where it is none.
+        """
         if self.framework == "torch":
             import torch
 
-            factor, failed = torch.linalg.cholesky_ex(matrix)
+            # In columns, as LAPACK has it, so that no copy is made: the matrix is symmetric.
+            columns = matrix.mT
+            failed = torch.empty((), dtype=torch.int32, device=matrix.device)
+            torch.linalg.cholesky_ex(columns, out=(columns, failed))
             if int(failed):
                 raise LinAlgError("The matrix is not positive definite.")
-            return factor
+            return columns
         factor = self.xp.linalg.cholesky(matrix)
         if not bool(self.xp.all(self.xp.isfinite(factor[-1, :]))):
             raise LinAlgError("The matrix is not positive definite.")

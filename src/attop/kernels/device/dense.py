@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attop.kernels.device.arrays import Device
+from attop.kernels.device.arrays import AT_ONCE, Device
 
 #: Ridges that are tried, relative to the diagonal.
 _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9)
@@ -48,13 +48,11 @@ class DeviceDense:
         To the matrix the constant `lift` is added, and `added` to its diagonal.  The factor is in
         double precision, whether it has to be or not.
         """
-        device, whole = self.device, len(some) == len(self.own)
+        device = self.device
         bend = device.put(self.own[some] + added)
         for ridge in _RIDGES:
-            matrix = self.matrix
-            if not whole:
-                matrix = device.take(device.take(matrix, some), some, axis=1)
-            matrix = matrix + lift
+            matrix = self._part(some)
+            matrix += lift
             diagonal = device.diagonal(matrix)
             diagonal += bend
             diagonal *= 1.0 + ridge
@@ -64,6 +62,16 @@ class DeviceDense:
                 continue
             return lambda right: self._solution(factor, right)
         raise np.linalg.LinAlgError("The matrix is not positive definite.")
+
+    def _part(self, some: NDArray[np.intp]) -> Any:
+        """A copy of the rows and columns `some`, by pieces: there is no memory for a third."""
+        device, n = self.device, len(some)
+        part = device.empty((n, n), np.float64)
+        step = max(1, AT_ONCE // max(1, len(self.own)))
+        for i in range(0, n, step):
+            rows = device.take(self.matrix, some[i : i + step])
+            part[i : min(i + step, n), :] = device.take(rows, some, axis=1)
+        return part
 
     def _solution(self, factor: Any, right: Array) -> Array:
         columns = right if right.ndim == 2 else right[:, None]

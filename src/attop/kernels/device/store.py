@@ -218,14 +218,24 @@ class DeviceStore:
 
     def on_device(self, rows: NDArray[np.intp]) -> Any:
         """Kernel matrix of `rows`, in float64, on the device."""
+        device, n = self.device, len(rows)
         slots = self._in_buffer(rows)
-        if slots is None:
-            found = self._columns(rows, rows)
-        else:
-            found = self.device.take(self.device.take(self._buffer, slots), rows, axis=1)
-        matrix = self.xp.astype(found, self.xp.float64)
-        self.device.diagonal(matrix)[:] = self.device.put(self._diagonal[rows])
+        matrix = device.empty((n, n), np.float64)
+        step = max(1, AT_ONCE // self.n_samples)  # by pieces: memory for one matrix is enough
+        for i in range(0, n, step):
+            if slots is None:
+                found = self._columns(rows[i : i + step], rows)
+            else:
+                found = device.take(device.take(self._buffer, slots[i : i + step]), rows, axis=1)
+            matrix[i : min(i + step, n), :] = self.xp.astype(found, self.xp.float64)
+        device.diagonal(matrix)[:] = device.put(self._diagonal[rows])
         return matrix
+
+    def largest_block(self) -> int:
+        """So many variables have room for their matrix and its factor."""
+        taken = 0 if self._buffer is not None else self._room * self.n_samples * self.dtype.itemsize
+        # What may be taken is a share of what is free: the rest does for products.
+        return int((max(0, self.device.bytes_left() - taken) / (2 * 8)) ** 0.5)
 
     def dense(self, rows: NDArray[np.intp], own: NDArray[np.float64]) -> DeviceDense:
         """The same with what is added to its diagonal, to be multiplied and factorised there."""

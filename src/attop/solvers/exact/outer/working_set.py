@@ -116,7 +116,8 @@ def free_block(state: State, effort: float) -> NDArray[np.intp] | None:
     kinds, tuning = _kinds(state), state.tuning
     n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in kinds)
     if isinstance(state.store, DeviceStore):
-        least, largest = tuning.on_device_from, tuning.on_device_up_to
+        least = tuning.on_device_from
+        largest = min(tuning.on_device_up_to, state.store.largest_block())
     elif effort < n_free**3 / tuning.products:
         return None
     else:
