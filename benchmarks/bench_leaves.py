@@ -86,7 +86,7 @@ def lines_of(found: dict[tuple[str, str], Any]) -> list[list[str]]:
             p = wilcoxon(column).pvalue if column.any() else 1.0
             ahead, behind = int((column > 0).sum()), int((column < 0).sum())
             cells.append(f"{column.mean():+.3f} ({ahead}:{behind}, p = {p:.2g})")
-        rows.append([forest if model == "alone" else f"+ {model}", *cells])
+        rows.append([forest if model == "alone" else f"with {model}", *cells])
     return rows
 
 
