@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import attop
 from attop import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
+from attop._validation import gamma_value
 from attop.datasets import load_ionosphere
 from attop.kernels.functions import Gram, Kernel
 from attop.pipeline import prepare, problem_of
@@ -195,6 +196,16 @@ def test_gamma_of_the_data():
     auto = seeded(TopPush, gamma="auto").fit(X, Y)
     third = seeded(TopPush, gamma=1 / 3).fit(X, Y)
     assert_allclose(auto.decision_function(X), third.decision_function(X))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 12345.678, 1e6])
+@pytest.mark.parametrize("as_", [np.asarray, sp.csr_matrix])
+def test_samples_that_are_all_equal_have_no_variance(value, as_):
+    X, counts = as_(np.full((47, 2), value)), np.arange(47.0) % 3
+    assert gamma_value("scale", X) == gamma_value("scale", X, counts) == 1.0
+    another = np.vstack([np.full((47, 2), value), [[value + 0.5, value]]])
+    assert gamma_value("scale", as_(another), np.append(counts, 0.0)) == 1.0
+    assert gamma_value("scale", as_(another)) == pytest.approx(0.5 / np.var(another))
 
 
 def test_labels_may_be_strings():

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from attop.formulations import FORMULATIONS
 from attop.kernels import Gram, Kernel
-from attop.objectives import certify, infeasibility
+from attop.objectives import certify, infeasibility, zero_value
 from attop.solvers.exact import solve
 from attop.solvers.exact.scaling.distinct import Merged, _distinct
 from conftest import CASES, PARAMETERS
@@ -49,6 +49,27 @@ def test_the_merged_problem_has_the_optimum_of_the_whole(name, surrogate):
     assert infeasibility(problem, solution.alpha, solution.beta) <= 1e-9
     rows = solution.certificate.rows
     assert_allclose(solution.certificate.scores, alone.scores[rows], atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize(("name", "surrogate"), CASES)
+def test_positives_that_are_all_negatives_as_well(name, surrogate, kernel):
+    """Their alphas cancel betas of other copies: w = 0 is the optimum where the top has room."""
+    rng = np.random.default_rng(3)
+    X, positive = rng.integers(0, 3, (5000, 2)).astype(float), rng.random(5000) < 0.1
+    problem = FORMULATIONS[name].problem(positive, 0.05, surrogate, **PARAMETERS[name])
+    gram = Gram(Kernel(kernel, gamma=0.2), X)
+    merged = Merged.of(problem, gram)
+    assert merged is not None
+    assert np.isin(merged.problem.positives, merged.problem.competitors).all()
+    solution = solve(problem, gram, tol=1e-4, random_state=0)
+    alone = certify(problem, gram, solution.alpha, solution.beta)
+    assert infeasibility(problem, solution.alpha, solution.beta) <= 1e-9
+    assert solution.certificate.certifies(1e-4)
+    assert alone.certifies(1.01e-4)
+    if merged.problem.family.zero_is_optimal(merged.problem):
+        assert alone.w_norm2 <= 1e-12
+        assert alone.primal == pytest.approx(zero_value(problem), rel=1e-9)
 
 
 def test_starts_are_means_and_solutions_repeat():

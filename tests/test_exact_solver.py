@@ -16,18 +16,19 @@ from attop.families import QuantileHinge, QuantileQuadratic
 from attop.families.top_mean import mean_of_largest
 from attop.formulations import FORMULATIONS
 from attop.kernels.functions import Gram, Kernel
-from attop.objectives import certify
+from attop.objectives import certify, infeasibility
 from attop.problem import Problem
 from attop.solvers.exact import Tuning, open_columns, solve
 from attop.solvers.exact.outer.loop import Loop
 from attop.solvers.exact.outer.state import State
+from attop.solvers.exact.scaling import start as starts
 from attop.solvers.exact.scaling.bounded_scores import BoundedScores
 from attop.solvers.exact.scaling.parts import largest_of
 from attop.solvers.exact.subproblem.block import Group, Terms, make_block
 from attop.solvers.exact.subproblem.moves import move_pairs
 from attop.solvers.limits import Limits
 from attop.solvers.solution import Status
-from conftest import kernel_matrix, scarce_columns, two_clouds
+from conftest import CASES, PARAMETERS, kernel_matrix, scarce_columns, two_clouds
 from oracle import solve_dual
 
 #: Where two-coordinate descent stalls; optima by an interior-point method.
@@ -522,3 +523,18 @@ def test_a_sample_far_out_does_not_drown_the_others():
     gram = Gram(Kernel("poly", gamma=0.05, degree=4, coef0=1.0), X)
     solution = solve(problem, gram, tol=1e-4, random_state=0)
     assert solution.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize(("name", "surrogate"), CASES)
+def test_starts_are_feasible_whoever_competes(name, surrogate, share):
+    """Positives that compete with other copies than their own, too, as merged samples do."""
+    rng, positive = np.random.default_rng(0), np.arange(40) < 40 * share
+    plain = FORMULATIONS[name].problem(positive, 1.0, surrogate, **PARAMETERS[name])
+    both = np.concatenate([plain.positives, np.arange(len(plain.competitors))])
+    for rows in (plain.rows, both):
+        for weights in (np.ones(len(rows)), rng.integers(1, 9, len(rows)).astype(float)):
+            problem = plain._replace(rows=rows, weights=weights)
+            for start in (starts.small(problem), starts.cancelling(problem)):
+                if start is not None:
+                    assert infeasibility(problem, *start) <= 1e-12

@@ -9,6 +9,7 @@ of the entry and :math:`c` roundings: those of a sum over the support and of the
 
 The weights :math:`w = \sum a_v (x_v - m)` of a linear model are summed up exactly and rounded once:
 samples far out may cancel, and a score is then off by no more than the product with :math:`w` is.
+What is certified are the doubles that these weights are rounded to, since a model keeps those.
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ class ExtendedScores(Scores):
         self._rounding = np.zeros(gram.n_samples)
         self._rounding[known] = found.errors
         self._norm2, self._norm2_error = found.norm2, found.norm2_error
+        #: The weights, of the linear kernel, that these are the scores of.
+        self.model_weights = found.weights
 
     def origin(self) -> float:
         return self._origin
@@ -109,6 +112,7 @@ class _Found(NamedTuple):
     origin: Any
     norm2: float
     norm2_error: float
+    weights: NDArray[np.float64] | None = None
 
 
 def _kernel_scores(
@@ -138,20 +142,27 @@ def _linear_scores(
     coefficients: Long,
     rounded: bool,
 ) -> _Found:
-    """The same by the weights, from the centre of the support."""
+    """The same by the weights as doubles, from the centre of the support.
+
+    Any weights may be judged, and these are what a model keeps: with a large C the last rounding of
+    each can cost more than all the rest of the primal value.  Only ``|w|^2`` is that of the sum.
+    """
     X, n_features = gram.X, gram.X.shape[1]
     middle = _middle(X, support)
-    weights, off = _weights(X[support], middle, coefficients, rounded)
-    norm = float(np.sqrt(np.sum(weights**2)))
+    exact, off = _weights(X[support], middle, coefficients, rounded)
+    weights = exact.astype(np.float64).astype(np.longdouble)
+    norm = float(np.sqrt(np.sum(exact**2)))
     scores, sizes = np.zeros(len(rows), dtype=np.longdouble), np.zeros(len(rows))
     for part in gen_batches(len(rows), max(1, _ENTRIES // n_features)):
         samples = long_doubles(X[rows[part]]) - middle
         scores[part], sizes[part] = samples @ weights, long_norms(samples)
-    errors = (off + ROUNDOFF * (n_features + 4.0) * norm) * sizes
-    norm2 = float(np.sum(weights**2))
-    # Squares and their sum round as the product of the weights with themselves.
-    norm2_error = 2.0 * (norm + off) * off + ROUNDOFF * (n_features + 4.0) * norm2
-    return _Found(scores, errors, middle @ weights, norm2, norm2_error)
+    # Doubles are a little longer, or shorter, than what they stand for.
+    errors = ROUNDOFF * (n_features + 5.0) * norm * sizes
+    norm2 = float(np.sum(exact**2))
+    # Squares and their sum round as the product of the weights with themselves; and the primal
+    # value has the norm of the doubles, which are off by a share of 2^-53 each.
+    norm2_error = 2.0 * (norm + off) * off + (ROUNDOFF * (n_features + 4.0) + 2.0**-52) * norm2
+    return _Found(scores, errors, middle @ weights, norm2, norm2_error, weights.astype(np.float64))
 
 
 def model_weights(gram: Gram, coefficients: Long) -> NDArray[np.float64]:

@@ -69,6 +69,8 @@ class DualModel:
         """``w`` itself, of the linear kernel."""
         if len(self.support) == 0:
             return np.zeros(gram.X.shape[1])
+        if self.solution.certificate.weights is not None:
+            return self.solution.certificate.weights
         alpha, beta = self.solution.alpha, self.solution.beta
         longer = alpha.astype(np.longdouble), beta.astype(np.longdouble)
         return model_weights(gram, signed_coefficients(problem, *longer, gram.n_samples))

@@ -27,6 +27,8 @@ from attop.surrogates import SURROGATES, Surrogate
 _LARGEST = 1e140
 #: So many samples are converted to float64 at once.
 _ROWS_AT_ONCE = 4096
+#: A variance that is a larger share of the squared mean is not made by the rounding of that.
+_ROUNDED = 1e-12
 
 
 class _Rule(NamedTuple):
@@ -300,7 +302,13 @@ def _variance(X: Any, sample_weight: NDArray[np.float64] | None) -> float:
     mean = float(np.sum(values, dtype=np.float64)) / (n * d)
     parts = (values[part].astype(np.float64) for part in slices(len(values), _ROWS_AT_ONCE))
     squares = sum(float(np.sum((part - mean) ** 2)) for part in parts)
-    return (squares + (n * d - values.size) * mean**2) / (n * d)
+    variance = (squares + (n * d - values.size) * mean**2) / (n * d)
+    return 0.0 if values.size == n * d and _all_equal(values, mean, variance) else variance
+
+
+def _all_equal(values: NDArray[Any], mean: float, variance: float) -> bool:
+    """Whether all values are the same, whose variance is 0 but for the rounding of their mean."""
+    return variance <= _ROUNDED * mean**2 and bool(np.min(values) == np.max(values))
 
 
 def _weighted_variance(X: Any, weights: NDArray[np.float64]) -> float:
@@ -316,7 +324,12 @@ def _weighted_variance(X: Any, weights: NDArray[np.float64]) -> float:
         )
 
     mean = total(lambda rows: rows) / size
-    return total(lambda rows: (rows - mean) ** 2) / size
+    variance = total(lambda rows: (rows - mean) ** 2) / size
+    if variance <= _ROUNDED * mean**2:  # before copies of samples, which are for rare cases
+        counted = X[weights > 0.0]
+        counted = counted.toarray() if sp.issparse(counted) else counted
+        return 0.0 if _all_equal(counted, mean, variance) else variance
+    return variance
 
 
 def check_magnitude(X: Any) -> None:

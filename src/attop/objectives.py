@@ -54,6 +54,9 @@ class Certificate(NamedTuple):
         Scores of `rows`.
     threshold_off : float
         How far the scores at the threshold may be off, where they come from a solver.
+    weights : ndarray of float64, optional
+        The ``w`` of a linear model that the primal value is of, where others that differ by
+        rounding may have another.
     """
 
     primal: float
@@ -66,6 +69,7 @@ class Certificate(NamedTuple):
     rows: NDArray[np.intp]
     scores: NDArray[np.float64]
     threshold_off: float = 0.0
+    weights: NDArray[np.float64] | None = None
 
     def certifies(self, tol: float) -> bool:
         """Whether the dual point is feasible up to rounding and its gap at most `tol`.
@@ -78,6 +82,8 @@ class Certificate(NamedTuple):
     @property
     def resolution(self) -> float:
         """The least gap that it could have found, by its rounding."""
+        if np.isinf(self.primal) and self.w_norm2 <= self.rounding:
+            return np.inf  # whether a multiple of ``w`` is feasible is not to be told
         scale = max(abs(self.primal), abs(self.dual))
         return self.rounding / scale if np.isfinite(scale) and scale > 0.0 else 0.0
 
@@ -338,7 +344,9 @@ def _certificate(
     w_norm2 = exact.w_norm2()
     known = Known.of(problem, exact)
     t = known.threshold(problem)
-    primal = _feasible_primal(problem, w_norm2, known, t)
+    # With C infinite no multiple of a ``w`` that may be 0 is known to be feasible.
+    unknown = np.isinf(problem.C) and w_norm2 <= exact.rounding_of_norm()
+    primal = np.inf if unknown else _feasible_primal(problem, w_norm2, known, t)
     del known  # as long as the samples, which may be many
     dual = dual_value(problem, w_norm2, alpha, beta)
     rounding = rounding_of_gap(problem, exact, alpha, beta, t, primal)
@@ -374,6 +382,7 @@ def _extended_certificate(
     return found._replace(
         threshold=found.threshold + double.threshold,
         scores=(found.scores + double.threshold).astype(np.float64),
+        weights=exact.model_weights,
     )
 
 
@@ -389,6 +398,8 @@ def _loss(problem: Problem, known: Known, threshold: float) -> float:
 def _feasible_primal(problem: Problem, w_norm2: float, known: Known, threshold: float) -> float:
     """Primal value from the scores that matter; see `feasible_primal`."""
     if np.isinf(problem.C):
+        if w_norm2 <= 0.0:  # and so is every multiple, of which none is feasible
+            return np.inf
         multiple = problem.family.least_multiple(
             problem, known.competitors, known.competitor_weights, known.positives
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
+import attop
 from oracle import solve_dual
 
 from .problems import FORMULATIONS, make_case, size_of
@@ -91,6 +94,29 @@ def test_a_seed_is_one_case():
         assert len(one.y) == size_of(seed)
         assert one.X is not again.X
         assert (one.X != again.X).sum() == 0
+
+
+@pytest.mark.parametrize("formulation", ["TopPush", "TauFPL", "PatMatNP"])
+def test_weights_that_are_kept_have_the_certified_value(formulation):
+    """With a large C the last bits of weights of all scales are most of the primal value."""
+    rng, own = np.random.default_rng(1), OWN.get(formulation, {})
+    positive, converged = np.array([True, False, False, True]), 0
+    for _ in range(15):
+        X = rng.normal(size=(4, 6)) * 64 * 10.0 ** rng.uniform(-6, 6, size=6)
+        C = 10.0 ** rng.uniform(3, 7)
+        model = getattr(attop, formulation)(C=C, kernel="linear", **own)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, positive)
+        zero = len(model.support_) == 0
+        task = Task(formulation, positive, C, "hinge", **own)
+        point = model.alpha_, model.beta_
+        found = judge(task, Function("linear"), X, *point, zero=zero, weights=model.coef_[0])
+        if model.status_.name == "CONVERGED":
+            converged += 1
+            assert found.gap <= 1.05 * model.tol
+            assert found.infeasibility <= 1e-8
+    assert converged >= 1
 
 
 def test_only_errors_raised_on_purpose_are_refusals():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from attop._labels import TopScoreMixin
+from attop._validation import gamma_value
 
 #: Values of C, and multiples of gamma="scale".
 _C = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -97,7 +98,7 @@ class SearchedClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         fields = {field.name for field in dataclasses.fields(kernel_class(self.classifier.kernel))}
         if "gamma" in self.given or "gamma" not in fields:
             return [self.classifier]
-        scale = _gamma_scale(X)
+        scale = gamma_value("scale", X)
         return [
             clone(self.classifier).set_params(gamma=float(f"{factor * scale:.3g}"))
             for factor in _GAMMA_FACTORS
@@ -143,14 +144,6 @@ def metric_rate(metric: str) -> float | None:
     """The false positive rate that a metric is about, None if it is about none."""
     match = re.fullmatch(r"(?:tpr_at_fpr|partial_auc)_([0-9.e-]+)", metric)
     return float(match[1]) if match else None
-
-
-def _gamma_scale(X: Any) -> float:
-    """``gamma="scale"`` as a number."""
-    import scipy.sparse as sp
-
-    variance = (X.multiply(X)).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
-    return float(1.0 / (X.shape[1] * variance)) if variance > 0 else 1.0
 
 
 def candidates(search: Any) -> list[dict[str, str]]:

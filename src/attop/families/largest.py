@@ -62,7 +62,7 @@ class Largest(Family):
         return np.zeros(len(new), dtype=bool)  # the subsample has found its largest
 
     def zero_is_optimal(self, problem) -> bool:
-        return positives_can_fill(problem, 1)
+        return positives_can_fill(problem, 0)
 
 
 def _one_sample(weights: Vector) -> float:
@@ -76,13 +76,27 @@ def proportional_multiple(margin: float) -> float:
 
 
 def positives_can_fill(problem, K: int) -> bool:
-    """Whether the positives compete themselves, and alone can fill the top K."""
-    competitors, first = problem.competitors, problem.positives[:1]
-    place = int(np.searchsorted(competitors, first)[0])
-    return (
-        place < len(competitors)
-        and bool(competitors[place] == first)  # mostly all of them compete, or none
-        and float(np.sum(problem.positive_weights)) >= K
-        and bool(np.isfinite(problem.C))
-        and bool(np.isin(problem.positives, competitors).all())
-    )
+    """Whether the positives compete themselves, and alone can fill the top K; 0 for no cap.
+
+    With betas that are as much as the alphas, sample by sample, ``w`` is 0.  Where equal samples
+    are merged the competitor may have other copies than the positive.
+    """
+    if not (np.isfinite(problem.C) and competes(problem, problem.positives[:1])):
+        return False  # mostly all of them compete, or none
+    if not competes(problem, problem.positives):
+        return False
+    copies = problem.positive_weights
+    return K == 0 or float(np.max(shares_of_positives(problem))) * K <= float(np.sum(copies))
+
+
+def competes(problem, rows) -> bool:
+    """Whether all these rows are competitors."""
+    places = np.minimum(np.searchsorted(problem.competitors, rows), len(problem.competitors) - 1)
+    return bool(np.array_equal(problem.competitors[places], rows))
+
+
+def shares_of_positives(problem) -> Vector:
+    """Betas at which the competitors that are positives cancel alphas of 1, in their order."""
+    places = np.searchsorted(problem.competitors, problem.positives)
+    shares: Vector = problem.positive_weights / problem.competitor_weights[places]
+    return shares

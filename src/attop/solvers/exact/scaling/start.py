@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from attop import objectives
 from attop._weights import of_rows, weighted_sum
 from attop.families.base import Cap
+from attop.families.largest import competes, shares_of_positives
 from attop.problem import Problem
 from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.scaling.parts import Part
@@ -35,7 +36,8 @@ def small(problem: Problem, tuning: Tuning = DEFAULT) -> Point:
     if problem.family.zero_is_optimal(problem):
         # Each positive against itself: w = 0, and the loss of every positive has slope l'(0).
         alpha[:] = problem.C * float(problem.surrogate.slope(0.0))
-        beta[np.searchsorted(problem.competitors, problem.positives)] = alpha
+        places = np.searchsorted(problem.competitors, problem.positives)
+        beta[places] = alpha * shares_of_positives(problem)
         return alpha, beta
     few = tuning.few
     some = _spread(p, few)[:few]
@@ -69,21 +71,24 @@ def cancelling(problem: Problem) -> Point | None:
     Not far from the optimum, where most positives and the samples in the way of the threshold are
     the same, but all variables are there at once: for kernel matrices that are known.
     """
-    places = np.searchsorted(problem.competitors, problem.positives)
-    places = np.minimum(places, len(problem.competitors) - 1)
-    if not np.array_equal(problem.competitors[places], problem.positives):
+    if not competes(problem, problem.positives):
         return None
+    places = np.searchsorted(problem.competitors, problem.positives)
     alpha, beta = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
     terms, weights, positive = problem.betas, problem.competitor_weights, problem.positive_weights
-    beta[places] = 1.0
+    beta[places] = shares_of_positives(problem)
+    copies, largest = float(np.sum(positive)), float(np.max(beta))
+    if terms.cap is Cap.TIED and largest * terms.K > copies:
+        return None  # too few to be all of the top
     norm = weighted_sum(beta * beta, weights) ** 0.5
-    gain = float(np.sum(positive)) + terms.linear * weighted_sum(beta, weights)
-    gain -= terms.price + terms.norm_price * norm
-    bend = problem.quadratic_alpha * float(np.sum(positive)) + terms.curvature * norm * norm
-    size = min(problem.alpha_max, terms.bound, gain / bend if bend else np.inf)
+    gain = copies + terms.linear * weighted_sum(beta, weights)
+    gain -= terms.price * largest + terms.norm_price * norm
+    bend = problem.quadratic_alpha * copies + terms.curvature * norm * norm
+    size = min(problem.alpha_max, terms.bound / largest, gain / bend if bend else np.inf)
     if not (gain > 0.0 and np.isfinite(size)):
         return None
-    alpha[:], beta[places] = size, size
+    alpha[:] = size
+    beta *= size
     return alpha, beta
 
 
