@@ -131,6 +131,18 @@ def zero_value(problem: Problem) -> float:
     return _loss(problem, _all_alike(problem), zero_threshold(problem))
 
 
+def certificate_of_zero(problem: Problem, certificate: Certificate) -> Certificate:
+    """What the dual value of a certificate says about ``w = 0``."""
+    value = zero_value(problem)
+    return certificate._replace(
+        primal=value,
+        gap=relative_gap(value, certificate.dual, certificate.rounding),
+        threshold=zero_threshold(problem),
+        w_norm2=0.0,
+        scores=np.zeros_like(certificate.scores),
+    )
+
+
 def _all_alike(problem: Problem) -> Known:
     """The score 0 for everybody: all competitors, and all positives, are copies of one."""
     copies = [

@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 from attop._threads import with_one_blas_thread
 from attop.families.base import Family
 from attop.kernels.functions import Gram
-from attop.objectives import Certificate, certify, infeasibility, relative_gap
+from attop.objectives import (
+    Certificate,
+    certificate_of_zero,
+    certify,
+    infeasibility,
+    relative_gap,
+    zero_value,
+)
 from attop.problem import Problem
 from attop.solvers.limits import Limits
 from attop.solvers.primal import start as start_of
@@ -101,7 +108,8 @@ def _solve(
         max_iter = SUBGRADIENT_STEPS
     limits = Limits(max_iter, max_time)
     samples = Samples(gram.X)
-    limits.ending = GATHERED * samples.seconds()
+    if max_time is not None:
+        limits.ending = GATHERED * samples.seconds()
     descent = _begin(problem, samples, start, method, limits, tol)
     began = limits.recorder.elapsed
     status: Status | None = None
@@ -114,7 +122,7 @@ def _solve(
         certificate = None
         # The weights of Newton's method and those of its dual point differ a little.
         if descent.best_gap <= tol:
-            certificate = certify(problem, gram, *descent.best, tol=tol)
+            certificate = _certified(problem, gram, *descent.best, tol)
         if certificate is not None and certificate.certifies(tol):
             status = Status.CONVERGED
         else:
@@ -124,7 +132,7 @@ def _solve(
     alpha, beta = descent.best
     ended = limits.recorder.elapsed
     if certificate is None or status is not Status.CONVERGED:
-        certificate = certify(problem, gram, alpha, beta, tol=tol)
+        certificate = _certified(problem, gram, alpha, beta, tol)
     if certificate.certifies(tol) and status in (Status.PRECISION, Status.STALLED):
         status = Status.CONVERGED
     return Solution(
@@ -143,6 +151,17 @@ def _solve(
         certificate=certificate,
         scores=certificate.scores,
     )
+
+
+def _certified(
+    problem: Problem, gram: Gram, alpha: Vector, beta: Vector, tol: float
+) -> Certificate:
+    """The certificate of a point of the dual, or that of ``w = 0`` where it shows that no worse."""
+    found = certify(problem, gram, alpha, beta, tol=tol)
+    if found.certifies(tol) or not zero_value(problem) <= found.primal:
+        return found
+    zero = certificate_of_zero(problem, found)
+    return zero if zero.certifies(tol) else found
 
 
 def _advance(descent: Newton | Subgradient, n_steps: int, limits: Limits) -> Status | None:
