@@ -122,8 +122,8 @@ def _solve(
         certificate = None
         # The weights of Newton's method and those of its dual point differ a little.
         if descent.best_gap <= tol:
-            certificate = _certified(problem, gram, *descent.best, tol)
-        if certificate is not None and certificate.certifies(tol):
+            certificate = certify(problem, gram, *descent.best, tol=tol)
+        if certificate is not None and _proves(problem, certificate, tol):
             status = Status.CONVERGED
         else:
             status = limits.reached()
@@ -132,8 +132,8 @@ def _solve(
     alpha, beta = descent.best
     ended = limits.recorder.elapsed
     if certificate is None or status is not Status.CONVERGED:
-        certificate = _certified(problem, gram, alpha, beta, tol)
-    if certificate.certifies(tol) and status in (Status.PRECISION, Status.STALLED):
+        certificate = certify(problem, gram, alpha, beta, tol=tol)
+    if _proves(problem, certificate, tol) and status in (Status.PRECISION, Status.STALLED):
         status = Status.CONVERGED
     return Solution(
         alpha=alpha,
@@ -153,15 +153,11 @@ def _solve(
     )
 
 
-def _certified(
-    problem: Problem, gram: Gram, alpha: Vector, beta: Vector, tol: float
-) -> Certificate:
-    """The certificate of a point of the dual, or that of ``w = 0`` where it shows that no worse."""
-    found = certify(problem, gram, alpha, beta, tol=tol)
-    if found.certifies(tol) or not zero_value(problem) <= found.primal:
-        return found
-    zero = certificate_of_zero(problem, found)
-    return zero if zero.certifies(tol) else found
+def _proves(problem: Problem, certificate: Certificate, tol: float) -> bool:
+    """Whether the point, or ``w = 0`` where it is no worse, is certified by the point's value."""
+    if certificate.certifies(tol) or not zero_value(problem) <= certificate.primal:
+        return certificate.certifies(tol)
+    return certificate_of_zero(problem, certificate).certifies(tol)
 
 
 def _advance(descent: Newton | Subgradient, n_steps: int, limits: Limits) -> Status | None:
