@@ -6,6 +6,8 @@ method.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from attop._threads import with_one_blas_thread
@@ -37,6 +39,7 @@ def solve_subproblem(
     lift: float = 0.0,
     most: int | None = None,
     limits: Limits = UNLIMITED,
+    enough: Callable[[Block, Group], bool] | None = None,
 ) -> tuple[Group, int, int, int]:
     """Maximise the dual over the block, in place.
 
@@ -58,6 +61,8 @@ def solve_subproblem(
         Batches of pair moves, and other turns, that may be taken.
     limits : Limits
         How much time there is.
+    enough : callable, optional
+        Says whether a point does, whatever violation remains; asked where more would be costly.
 
     Returns
     -------
@@ -73,7 +78,9 @@ def solve_subproblem(
     while turns < tuning.turns and batches != most:
         n_free = int(np.count_nonzero((block.rise > 0.0) & (block.fall > 0.0))) if faces else 0
         faces = faces and n_free <= tuning.face_up_to
-        batch = min(budget, max(tuning.before_face, n_free // 2)) if faces else budget
+        as_costly = int(n_free**3 / tuning.face_products / max(len(block.value), 1))
+        least = max(tuning.before_face, n_free // 2, as_costly)
+        batch = min(budget, least) if faces else budget
         if most is not None:  # who counts them wants to stop in time
             batch = min(batch, _COUNTED)
         group, steps = _pair_moves(
@@ -85,9 +92,14 @@ def solve_subproblem(
         if steps < batch or batches == most:
             break
         batches += 1
+        look = enough is not None and n_free >= tuning.look_from
+        if look and enough(block, group):
+            break
         if faces and since < budget:
             numbers = lift, betas.norm_price, norm2_outside
             group, ridge = _to_face(block, group, terms, numbers, ridge)
+            if look and enough(block, group):
+                break
             continue
         turns, since = turns + 1, 0
         kernels = Kernels(block.kernel)
