@@ -452,6 +452,7 @@ class State:
         return make_block(
             kernel,
             member,
+            rows,
             diagonal=self.store.diagonal(rows) + self._penalty(chosen),
             weight=weight,
             value=value,

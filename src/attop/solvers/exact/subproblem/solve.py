@@ -78,8 +78,7 @@ def solve_subproblem(
     while turns < tuning.turns and batches != most:
         n_free = int(np.count_nonzero((block.rise > 0.0) & (block.fall > 0.0))) if faces else 0
         faces = faces and n_free <= tuning.face_up_to
-        as_costly = int(n_free**3 / tuning.face_products / max(len(block.value), 1))
-        least = max(tuning.before_face, n_free // 2, as_costly)
+        least = max(tuning.before_face, n_free // 2, _as_costly(block, n_free, tuning))
         batch = min(budget, least) if faces else budget
         if most is not None:  # who counts them wants to stop in time
             batch = min(batch, _COUNTED)
@@ -92,13 +91,13 @@ def solve_subproblem(
         if steps < batch or batches == most:
             break
         batches += 1
-        look = enough is not None and n_free >= tuning.look_from
-        if look and enough(block, group):
+        look = enough if n_free >= tuning.look_from else None
+        if look is not None and look(block, group):
             break
         if faces and since < budget:
             numbers = lift, betas.norm_price, norm2_outside
             group, ridge = _to_face(block, group, terms, numbers, ridge)
-            if look and enough(block, group):
+            if look is not None and look(block, group):
                 break
             continue
         turns, since = turns + 1, 0
@@ -110,6 +109,14 @@ def solve_subproblem(
             break
         group = found
     return group, total, turns, batches
+
+
+def _as_costly(block: Block, n_free: int, tuning: Tuning) -> int:
+    """How many pair moves cost what one step to a face does, which has a row for each sample."""
+    order = n_free
+    if n_free > tuning.before_face:  # otherwise it does not matter
+        order = len(np.unique(block.sample[(block.rise > 0.0) & (block.fall > 0.0)]))
+    return int(order**3 / tuning.face_products / max(len(block.value), 1))
 
 
 def _to_face(
