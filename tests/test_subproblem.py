@@ -175,7 +175,7 @@ def test_a_block_of_some_variables_changes_no_others_and_loses_nothing(name, sur
 def test_the_system_of_a_face_solves_its_equations(penalty, dropped):
     """With two variables for a sample, with a price on the norm, and after some have left."""
     rng = np.random.default_rng(dropped)
-    samples = np.array([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 1, 3, 4, 5] + [*range(11, 25)])
+    samples = np.array([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 1, 3, 4, 5, *range(11, 25)])
     kernel = kernel_matrix(Gram(Kernel("rbf", gamma=0.3), rng.normal(size=(25, 3))))
     kernel = kernel[np.ix_(samples, samples)] + penalty * np.eye(len(samples))
     own, betas = np.where(np.arange(28) >= 10, 0.3, 0.0), np.where(np.arange(28) >= 10, 0.1, 0.0)
