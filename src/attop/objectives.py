@@ -191,17 +191,17 @@ def infeasibility(
     sum_beta = weighted_sum(beta, problem.competitor_weights)
     violations = [
         (abs(sum_alpha - sum_beta), max(sum_alpha, sum_beta)),
-        (-np.min(alpha), np.max(alpha)),
-        (-np.min(beta), np.max(beta)),
+        (-alpha.min(), largest_alpha := alpha.max()),
+        (-beta.min(), largest_beta := beta.max()),
     ]
     if np.isfinite(problem.alpha_max):
-        violations.append((np.max(alpha) - problem.alpha_max, problem.alpha_max))
+        violations.append((largest_alpha - problem.alpha_max, problem.alpha_max))
     terms = problem.betas
     if np.isfinite(terms.bound):
-        violations.append((np.max(beta) - terms.bound, terms.bound))
+        violations.append((largest_beta - terms.bound, terms.bound))
     if terms.cap is Cap.TIED:
         cap = sum_alpha / terms.K
-        violations.append((np.max(beta) - cap, cap))
+        violations.append((largest_beta - cap, cap))
     return max(_relative(violation, scale) for violation, scale in violations)
 
 
