@@ -18,6 +18,7 @@ def conclusions(
 ) -> str:
     """All of them."""
     parts = [
+        what_they_rest_on(rows, medians),
         by_rank(rows, mean_ranks),
         bullets(
             [
@@ -29,6 +30,20 @@ def conclusions(
         choices(fits),
     ]
     return "\n".join(parts)
+
+
+def what_they_rest_on(rows: pd.DataFrame, medians: pd.DataFrame) -> str:
+    """How much of the paper's experiments is there."""
+    splits = rows.groupby("dataset", sort=False)["seed"].nunique()
+    there = ", ".join(f"{name} ({count} splits)" for name, count in splits.items())
+    missing = [name for name in medians["dataset"].unique() if name not in splits.index]
+    text = f"What follows rests on {there}. "
+    if missing:
+        text += (
+            f"**Not run yet: {', '.join(missing)}.** Counts of cells of the paper are over what is "
+            "there, its mean ranks over all of its data sets. "
+        )
+    return text.rstrip() + "\n"
 
 
 def comparison_of(rows: pd.DataFrame, metric: str) -> tuple[Comparison, pd.DataFrame]:
@@ -126,7 +141,7 @@ def duel(rows: pd.DataFrame, metric: str, one: str, other: str) -> str:
 
 def choices(fits: pd.DataFrame) -> str:
     """How often each point of the grid was chosen: at an edge it may have ended too early."""
-    best = fits[fits["chosen"]]
+    best = fits[fits["chosen"] == 1]
     values = sorted(best["value"].unique())
     cells = []
     for method, some in best.groupby("method", sort=False):

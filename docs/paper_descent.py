@@ -75,7 +75,8 @@ def what_it_changes(descent: pd.DataFrame, fits: pd.DataFrame, metrics: list[str
     counts = descent.groupby(names).size().rename("n").reset_index()
     whole = counts[counts["n"] == fits.groupby(names).size().max()]
     picked = [
-        table[table["chosen"]].merge(whole[names])[[*names, *metrics]] for table in (descent, fits)
+        table[table["chosen"] == 1].merge(whole[names])[[*names, *metrics]]
+        for table in (descent, fits)
     ]
     both = picked[0].merge(picked[1], on=names, suffixes=("", "_optimum"))
     rows = []

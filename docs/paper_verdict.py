@@ -7,15 +7,14 @@
     python docs/paper_verdict.py exact --descent descent --machine "two cores of ..."
 
 The first store has the certified optima, the second, as far as it goes, what the descent of the
-paper and its stopping rule come to.  What the paper says stands in ``docs/_verdict/paper_*.csv``.
-Nothing of the page but its frame is written by hand.
+paper and its stopping rule come to.  A table made earlier is a store, too: fits are added to the
+page by ``paper_verdict.py docs/_static/paper_exact_results.csv exact``.  What the paper says stands
+in ``docs/_verdict/paper_*.csv``.  Nothing of the page but its frame is written by hand.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -28,27 +27,16 @@ import pandas as pd
 from paper_conclusions import conclusions
 from paper_descent import compared_with_optimum
 from paper_page import number, rst_table
+from paper_results import PARTS, read_results, write_results
 
 from attop.experiments.figures import draw_diagram
-from attop.experiments.methods import own_metric
 from attop.experiments.specification import load_experiment
 from attop.experiments.tables import score_table
 from attop.statistics import compare
 
 HERE = Path(__file__).parent
 PAGE, STATIC = HERE / "_verdict", HERE / "_static"
-#: What is kept of a fit in the table of all fits.
-COLUMNS = (
-    "dataset",
-    "seed",
-    "method",
-    "parameter",
-    "chosen",
-    "status",
-    "gap",
-    "objective",
-    "seconds",
-)
+NOT_RUN = "The preset ``paper`` has not been run at full size yet."
 #: Sizes and shares of positives in percent as the paper's table has them.
 SIZES = {
     "MNIST": (45000, 11.3, 15000, 11.2, 10000, 11.4),
@@ -60,86 +48,11 @@ SIZES = {
 }
 
 
-def read_store(folder: Path, preset: str) -> pd.DataFrame:
-    """Every fit in a store that is one of the preset's, whatever plan it was done by."""
-    experiment = load_experiment(preset)
-    grids = {
-        (method.method, json.dumps(point, sort_keys=True)): (method.label, [*method.grid])
-        for method in experiment.methods
-        for point in method.points()
-    }
-    names = {dataset.name: dataset.label for dataset in experiment.datasets}
-    rows = {}
-    for path in sorted((folder / "results").glob("*.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        known = grids.get((record["method"], json.dumps(record["parameters"], sort_keys=True)))
-        dataset, seed = record["dataset"], record["seed"]
-        if known is None or dataset["name"] not in names or dataset["n_train"] is not None:
-            continue
-        label, (varied, *_) = known
-        if record["solver"]["name"] == experiment.solver["name"] and seed in experiment.seeds:
-            place = names[dataset["name"]], seed, label
-            value = record["parameters"][varied]
-            rows[*place, value] = _row(record, experiment.metrics, *place, varied, value)
-    order = [dataset.label for dataset in experiment.datasets]
-    labels = [method.label for method in experiment.methods]
-    frame = pd.DataFrame(rows.values())
-    if frame.empty:
-        raise SystemExit(f"There are no fits of {preset} in {folder}.")
-    frame = frame.sort_values(
-        ["dataset", "seed", "method", "value"],
-        key=lambda column: (
-            column.map({"dataset": order.index, "method": labels.index}[column.name])
-            if column.name in ("dataset", "method")
-            else column
-        ),
-    ).reset_index(drop=True)
-    frame["chosen"] = chosen(frame)
-    return frame
-
-
-def _row(
-    record: Any, metrics: list[str], dataset: str, seed: int, label: str, varied: str, value: float
-) -> dict[str, Any]:
-    """What the page needs of a fit."""
-    own = own_metric(record["method"], record["parameters"])
-    return {
-        "dataset": dataset,
-        "seed": seed,
-        "method": label,
-        "parameter": f"{varied}={value:g}",
-        "value": value,
-        "status": record["status"],
-        "gap": record.get("gap"),
-        "objective": record.get("objective"),
-        "seconds": record["seconds"],
-        "n_iter": record.get("n_iter"),
-        "sizes": record.get("sizes"),
-        "versions": record["versions"],
-        "own": record["validation"].get(own),
-        **{metric: record["test"].get(metric) for metric in metrics},
-    }
-
-
-def chosen(fits: pd.DataFrame) -> pd.Series:
-    """Which fit of each method and split is best on the validation set: the first of equals."""
-    best = fits[fits["own"].notna()].groupby(["dataset", "seed", "method"], sort=False)["own"]
-    marks = pd.Series(False, index=fits.index)
-    marks[best.idxmax()] = True
-    return marks
-
-
 def long_table(fits: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
     """Test metrics of the chosen fits, as `attop.experiments.tables` wants them."""
     names = ["dataset", "method", "seed"]
-    best = fits.loc[fits["chosen"], [*names, *metrics]]
+    best = fits.loc[fits["chosen"] == 1, [*names, *metrics]]
     return best.melt(names, [*metrics], "metric", "value").astype({"value": float})
-
-
-def write_data(fits: pd.DataFrame, metrics: list[str], path: Path) -> None:
-    """All fits as a CSV file."""
-    table = fits.assign(chosen=fits["chosen"].astype(int))[[*COLUMNS, *metrics]]
-    table.to_csv(path, index=False, float_format="%.6g", quoting=csv.QUOTE_MINIMAL)
 
 
 def reached(fits: pd.DataFrame, preset: str, arguments: Any) -> str:
@@ -197,12 +110,12 @@ def reached(fits: pd.DataFrame, preset: str, arguments: Any) -> str:
 def sizes(fits: pd.DataFrame) -> str:
     """Counts and shares of the data beside those of the paper."""
     rows = []
-    for dataset, some in fits.dropna(subset=["sizes"]).groupby("dataset", sort=False):
+    for dataset, some in fits.dropna(subset=["n_train"]).groupby("dataset", sort=False):
         paper = SIZES[dataset]
         cells = [dataset]
-        for i, part in enumerate(("train", "valid", "test")):
-            n = some["sizes"].iloc[0][part][0]
-            share = 100 * pd.Series([one[part][1] / one[part][0] for one in some["sizes"]]).median()
+        for i, part in enumerate(PARTS):
+            n = int(some[f"n_{part}"].iloc[0])
+            share = 100 * (some[f"n_positive_{part}"] / some[f"n_{part}"]).median()
             cells += [f"{n:,} ({paper[2 * i]:,})", f"{share:.1f} ({paper[2 * i + 1]})"]
         rows.append(cells)
     heads = ["data set"]
@@ -270,8 +183,8 @@ def diagrams(rows: pd.DataFrame, metrics: list[str], folder: Path) -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Write everything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("store", type=Path, help="store of paper-exact")
-    parser.add_argument("--descent", type=Path, help="store of the preset paper")
+    parser.add_argument("stores", type=Path, nargs="+", help="stores and tables of paper-exact")
+    parser.add_argument("--descent", type=Path, nargs="+", help="those of the preset paper")
     parser.add_argument("--machine", default="", help="in words, and the wall-clock time")
     parser.add_argument("--output", type=Path, default=HERE, help="folder of the documentation")
     options = parser.parse_args(arguments)
@@ -279,21 +192,21 @@ def main(arguments: list[str] | None = None) -> None:
     page, static = options.output / "_verdict", options.output / "_static"
     page.mkdir(parents=True, exist_ok=True)
     static.mkdir(parents=True, exist_ok=True)
-    fits = read_store(options.store, "paper-exact")
+    fits = read_results(options.stores, "paper-exact")
     metrics = load_experiment("paper-exact").metrics
     rows = long_table(fits, metrics)
     medians, mean_ranks = (pd.read_csv(PAGE / f"paper_{name}.csv") for name in ("medians", "ranks"))
-    write_data(fits, metrics, static / "paper_exact_results.csv")
-    descent = None if options.descent is None else read_store(options.descent, "paper")
+    write_results(fits, static / "paper_exact_results.csv")
+    descent = None if options.descent is None else read_results(options.descent, "paper")
     if descent is not None:
-        write_data(descent, metrics, static / "paper_descent_results.csv")
+        write_results(descent, static / "paper_descent_results.csv")
     by_metric = "\n".join(cell_by_cell(rows, metric, medians) for metric in metrics)
     parts = {
         "conclusions": conclusions(fits, rows, medians, mean_ranks),
         "tables": by_metric,
         "ranks": ranks(rows, metrics, mean_ranks) + "\n" + diagrams(rows, metrics, static),
         "reached": reached(fits, "paper-exact", options) + "\n" + sizes(fits),
-        "descent": "" if descent is None else compared_with_optimum(descent, fits, metrics),
+        "descent": NOT_RUN if descent is None else compared_with_optimum(descent, fits, metrics),
     }
     for name, text in parts.items():
         (page / f"{name}.inc").write_text(text.rstrip() + "\n", encoding="utf-8")

@@ -458,6 +458,7 @@ def test_moves_end_where_the_worst_kind_has_no_room():
     block = make_block(
         np.eye(5),
         np.zeros(5, dtype=bool),
+        np.arange(5),
         diagonal=np.ones(5),
         weight=np.ones(5),
         value=value,

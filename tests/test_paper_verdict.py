@@ -102,6 +102,17 @@ def test_the_data_are_all_fits_once(page):
     assert sum(int(row["chosen"]) for row in rows) == 2 * 3 * 8
 
 
+def test_a_table_made_earlier_is_a_store_too(page, verdict, tmp_path):
+    table = page / "_static" / "paper_exact_results.csv"
+    verdict.main([str(table), str(page / "exact"), "--output", str(tmp_path)])
+    verdict.main([str(table), "--output", str(tmp_path / "again")])
+    for folder in (tmp_path, tmp_path / "again"):
+        assert (folder / "_static" / table.name).read_text() == table.read_text()
+        for name in ("conclusions", "tables", "ranks"):
+            part = Path("_verdict") / f"{name}.inc"
+            assert (folder / part).read_text() == (page / part).read_text()
+
+
 def test_stalled_fits_are_counted_and_measured_against_the_optimum(page):
     text = (page / "_verdict" / "descent.inc").read_text()
     of_method = text[text.index("- PatMatNP(0.01)") :].split("   * -")[0].split("     - ")

@@ -227,3 +227,21 @@ def test_estimators_of_others_may_use_names_that_end_in_an_underscore():
             return super().fit(X, y)
 
     assert Encoding().fit(X, POSITIVE).codes_.of is POSITIVE
+
+
+def test_samples_that_are_as_they_should_be_are_taken_as_they_are():
+    """Without scikit-learn's checks, and with the attributes and errors of these."""
+    frame = pd.DataFrame(X, columns=[f"feature {i}" for i in range(X.shape[1])])
+    model = TopPush().fit(frame, POSITIVE)
+    assert list(model.feature_names_in_) == list(frame.columns)
+    model.fit(X, POSITIVE)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_features_in_ == X.shape[1]
+    by_checks = TopPush().fit(X.tolist(), POSITIVE.tolist())
+    assert np.array_equal(model.decision_function(X), by_checks.decision_function(X.tolist()))
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X[:, 1:])
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(np.where(np.arange(X.shape[1]) == 0, np.nan, X))
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.fit(X, POSITIVE[1:])

@@ -14,6 +14,7 @@ from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.scaling import start
 from attop.solvers.exact.subproblem.block import Group, make_block
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
+from attop.solvers.exact.subproblem.system import System
 from attop.solvers.limits import Limits
 from conftest import CASES, PARAMETERS, kernel_matrix, two_clouds
 from oracle import solve_dual
@@ -110,6 +111,7 @@ def whole_block(state, gram):
     block = make_block(
         kernel,
         np.zeros(len(value), dtype=bool),
+        state.rows,
         diagonal=np.diag(kernel).copy(),
         weight=np.ones(len(value)),
         value=value,
@@ -166,3 +168,22 @@ def test_a_block_of_some_variables_changes_no_others_and_loses_nothing(name, sur
             assert after.dual >= dual - 1e-9 * abs(dual)
     scores = kernel_matrix(gram) @ state.coefficients()
     assert_allclose(state.scores - state.scores[0], scores - scores[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("dropped", [0, 1, 3])
+@pytest.mark.parametrize("penalty", [0.0, 0.5])
+def test_the_system_of_a_face_solves_its_equations(penalty, dropped):
+    """With two variables for a sample, with a price on the norm, and after some have left."""
+    rng = np.random.default_rng(dropped)
+    samples = np.array([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 1, 3, 4, 5, *range(11, 25)])
+    kernel = kernel_matrix(Gram(Kernel("rbf", gamma=0.3), rng.normal(size=(25, 3))))
+    kernel = kernel[np.ix_(samples, samples)] + penalty * np.eye(len(samples))
+    own, betas = np.where(np.arange(28) >= 10, 0.3, 0.0), np.where(np.arange(28) >= 10, 0.1, 0.0)
+    system = System(kernel, np.arange(28), own, samples, None, (0.2, betas), 0.0, 1e-12)
+    assert (system.pairs is not None) == (penalty > 0.0)
+    gone = np.arange(28) < dropped
+    assert system.drop(gone)
+    form = (kernel + np.diag(own) - 0.2 * np.outer(betas, betas))[~gone][:, ~gone]
+    right = rng.normal(size=(28 - dropped, 2))
+    found = system.solve(np.vstack([right, np.zeros(2)]))
+    assert_allclose(form @ found[:-1], right, atol=1e-8)

@@ -47,9 +47,9 @@ def rounding_of_gap(
         losses = problem.C * weighted_sum(more, weights)
     # Sums that are not quite equal are worth as much as the scores are.
     scores = exact.values[exact.support] + (exact.constant - exact.origin())
-    largest = float(np.max(np.abs(scores), initial=0.0))
-    sum_alpha = np.sum(weighted(alpha, problem.positive_weights))
-    sum_beta = np.sum(weighted(beta, problem.competitor_weights))
+    largest = float(np.abs(scores).max(initial=0.0))
+    sum_alpha = weighted(alpha, problem.positive_weights).sum()
+    sum_beta = weighted(beta, problem.competitor_weights).sum()
     lacking = float(abs(sum_alpha - sum_beta)) * (largest + 1.0)
     return exact.rounding_of_norm() + losses + of_competitors + lacking
 

@@ -15,10 +15,10 @@ from attop._weights import weighted
 from attop.kernels.functions import Gram
 from attop.objectives import (
     Certificate,
+    certificate_of_zero,
     relative_gap,
     signed_coefficients,
     support,
-    zero_threshold,
     zero_value,
 )
 from attop.problem import Problem
@@ -133,7 +133,7 @@ def dual_model(problem: Problem, gram: Gram, solution: Solution, tol: float) -> 
     certificate, value = solution.certificate, zero_value(problem)
     zero = None
     if relative_gap(value, certificate.primal) <= _ROUNDING:
-        zero = _certificate_of_zero(problem, certificate, value)
+        zero = certificate_of_zero(problem, certificate)
     proves = solution.status is not Status.NOT_PSD and not certificate.indefinite
     if zero is not None and proves and zero.certifies(tol):
         solution = replace(solution, certificate=zero)
@@ -151,14 +151,3 @@ def _at_threshold(certificate: Certificate) -> NDArray[np.intp]:
     t = certificate.threshold
     near = np.abs(certificate.scores - t) <= _AT_THRESHOLD * max(1.0, abs(t))
     return certificate.rows[near]
-
-
-def _certificate_of_zero(problem: Problem, certificate: Certificate, value: float) -> Certificate:
-    """What the dual value of `certificate` says about ``w = 0``, with this primal value."""
-    return certificate._replace(
-        primal=value,
-        gap=relative_gap(value, certificate.dual, certificate.rounding),
-        threshold=zero_threshold(problem),
-        w_norm2=0.0,
-        scores=np.zeros_like(certificate.scores),
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -14,7 +13,6 @@ from sklearn.utils import gen_batches, gen_even_slices
 
 from attop._threads import map_in_threads
 from attop.kernels.blocks import BLOCK, as_float64, rows_at_once
-from attop.kernels.errors import EntryRounding
 from attop.kernels.gaussian import (
     PRODUCT_ROUNDING,
     distance_rounding,
@@ -95,18 +93,16 @@ def linear_weights(
 def _sparse_weights(
     X, support: NDArray[np.intp], coefficients: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The same of CSR samples, by sums of sums, of about as many terms each.
+    """The same of CSR samples, in one pass that keeps what each addition rounds off.
 
-    A sum of n terms that are alike then rounds no worse than ``2 sqrt(n)`` times.
+    Such a sum is as good as one of twice the precision, whatever the number of its terms.
     """
-    from attop.kernels.linear import sparse_sum  # compiled: not at import
+    from attop.kernels.linear import sparse_sum_kept  # compiled: not at import
 
-    w, coefficients = np.zeros(X.shape[1]), np.ascontiguousarray(coefficients)
-    for part in gen_batches(len(support), max(64, math.isqrt(len(support)))):
-        some = np.zeros_like(w)
-        sparse_sum(X.data, X.indices, X.indptr, support[part], coefficients[part], some)
-        w += some
-    return w
+    w, lost = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    arrays = X.data, X.indices, X.indptr
+    sparse_sum_kept(*arrays, support, np.ascontiguousarray(coefficients), w, lost)
+    return w + lost
 
 
 class Scores:
@@ -214,24 +210,31 @@ class Scores:
                 + (distance_rounding(X.shape[1], np.float64) * float(np.linalg.norm(w)))
                 * from_origin
             )
-        summation = PRODUCT_ROUNDING * 2.0**-53 * len(self.support) ** 0.5
-        relative, absolute = self._entry_rounding
-        total = np.abs(self.coefficients)
-        sizes = np.sqrt(np.abs(self.gram.diagonal(rows)))
-        of_support = np.sqrt(np.abs(self.gram.diagonal(self.support)))
-        off = (summation + relative) * float(total @ of_support)
-        return off * sizes + absolute * float(np.sum(total))
+        by_size, at_all = self._rounding_terms[:2]
+        return by_size * np.sqrt(np.abs(self.gram.diagonal(rows))) + at_all
 
     @cached_property
-    def _entry_rounding(self) -> EntryRounding:
-        """How far the kernel entries of the support may be off: one pass over its samples."""
-        return self.gram.rounding(self.support)
+    def _rounding_terms(self) -> tuple[float, float, float, float]:
+        """What a score may be off, by the size of its sample and at all.
+
+        And the sums over the support, of absolute coefficients, that a product with them has of
+        both.  It takes one pass over the samples of the support.
+        """
+        summation = PRODUCT_ROUNDING * 2.0**-53 * len(self.support) ** 0.5
+        relative, absolute = self.gram.rounding(self.support)
+        total = np.abs(self.coefficients)
+        sizes = float(total @ np.sqrt(np.abs(self.gram.diagonal(self.support))))
+        count = float(np.sum(total))
+        return (summation + relative) * sizes, absolute * count, sizes, count
 
     def rounding_of_norm(self) -> float:
         """How far ``|w|^2`` may be off."""
         if self.gram.kernel.explicit and len(self.support):
             return 2.0 * float(np.linalg.norm(self.weights())) * self.rounding_of_weights()
-        return float(np.abs(self.coefficients) @ self.rounding(self.support))
+        if len(self.support) == 0:
+            return 0.0
+        by_size, at_all, sizes, count = self._rounding_terms
+        return by_size * sizes + at_all * count
 
     def rounding_of_weights(self) -> float:
         """How far ``w`` may be off, in its norm."""

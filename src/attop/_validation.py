@@ -27,8 +27,13 @@ from attop.surrogates import SURROGATES, Surrogate
 _LARGEST = 1e140
 #: So many samples are converted to float64 at once.
 _ROWS_AT_ONCE = 4096
+<<<<<<< HEAD
 #: A variance that is a larger share of the squared mean is not made by the rounding of that.
 _ROUNDED = 1e-12
+=======
+#: What scikit-learn calls labels that are not there.
+_NO_LABELS = "no_validation"
+>>>>>>> main
 
 
 class _Rule(NamedTuple):
@@ -196,12 +201,43 @@ def _wrong(estimator: Any, name: str, words: str) -> ValueError:
     )
 
 
-def check_samples(estimator: Any, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
+def _is_ready(X: Any) -> bool:
+    """Whether `X` is dense samples just as scikit-learn's checks would return them.
+
+    With 100 samples these take 0.1 ms, a quarter of what an SVC takes for all.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in (np.float64, np.float32):
+        return False
+    if not (X.flags.c_contiguous and X.dtype.isnative and X.size > 0):
+        return False
+    with np.errstate(all="ignore"):  # an overflow is for scikit-learn to look at
+        return math.isfinite(X.sum())
+
+
+def _are_ready(y: Any, count: int) -> bool:
+    """Whether `y` is labels that need no conversion, as many as there are samples."""
+    return type(y) is np.ndarray and y.shape == (count,) and y.dtype.kind in "biu"
+
+
+def _known_features(estimator: Any) -> int:
+    """How many features samples must have where these have no names; -1 otherwise."""
+    named = hasattr(estimator, "feature_names_in_")
+    return -1 if named else getattr(estimator, "n_features_in_", -1)
+
+
+def check_samples(estimator: Any, X: Any, y: Any = _NO_LABELS, reset: bool = True) -> Any:
     """X, or X and y, in the form that the kernel of `estimator` takes.
 
     With `reset`, the number and the names of the features are written onto `estimator`;
     otherwise they are compared with those there.
     """
+    if _is_ready(X) and (y is _NO_LABELS or _are_ready(y, len(X))):
+        if not reset and _known_features(estimator) == X.shape[1]:
+            return X
+        if reset and y is not _NO_LABELS:
+            estimator.__dict__.pop("feature_names_in_", None)
+            estimator.n_features_in_ = X.shape[1]
+            return X, y
     refuse_dask(estimator, X, fitting=reset)
     refuse_dask(estimator, y, fitting=reset)
     return validate_data(

@@ -137,6 +137,18 @@ def zero_value(problem: Problem) -> float:
     return _loss(problem, _all_alike(problem), zero_threshold(problem))
 
 
+def certificate_of_zero(problem: Problem, certificate: Certificate) -> Certificate:
+    """What the dual value of a certificate says about ``w = 0``."""
+    value = zero_value(problem)
+    return certificate._replace(
+        primal=value,
+        gap=relative_gap(value, certificate.dual, certificate.rounding),
+        threshold=zero_threshold(problem),
+        w_norm2=0.0,
+        scores=np.zeros_like(certificate.scores),
+    )
+
+
 def _all_alike(problem: Problem) -> Known:
     """The score 0 for everybody: all competitors, and all positives, are copies of one."""
     copies = [
@@ -185,17 +197,17 @@ def infeasibility(
     sum_beta = weighted_sum(beta, problem.competitor_weights)
     violations = [
         (abs(sum_alpha - sum_beta), max(sum_alpha, sum_beta)),
-        (-np.min(alpha), np.max(alpha)),
-        (-np.min(beta), np.max(beta)),
+        (-alpha.min(), largest_alpha := alpha.max()),
+        (-beta.min(), largest_beta := beta.max()),
     ]
     if np.isfinite(problem.alpha_max):
-        violations.append((np.max(alpha) - problem.alpha_max, problem.alpha_max))
+        violations.append((largest_alpha - problem.alpha_max, problem.alpha_max))
     terms = problem.betas
     if np.isfinite(terms.bound):
-        violations.append((np.max(beta) - terms.bound, terms.bound))
+        violations.append((largest_beta - terms.bound, terms.bound))
     if terms.cap is Cap.TIED:
         cap = sum_alpha / terms.K
-        violations.append((np.max(beta) - cap, cap))
+        violations.append((largest_beta - cap, cap))
     return max(_relative(violation, scale) for violation, scale in violations)
 
 

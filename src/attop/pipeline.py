@@ -24,14 +24,16 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
 from attop import _validation as checks
-from attop._model import dual_model, weight_attributes
+from attop._model import DualModel, dual_model, weight_attributes
 from attop._replica import replica
+from attop._threads import with_one_blas_thread
 from attop._verdict import warn_of_fit
 from attop.approximation import make_feature_map, transform
 from attop.formulations import Formulation, TopQuantile
 from attop.kernels.device.arrays import Device, as_numpy, find_device
 from attop.kernels.device.gram import DeviceGram
 from attop.kernels.functions import Gram, Kernel, Linear, kernel_class, make_kernel
+from attop.problem import Problem
 from attop.solvers import get_solver
 from attop.solvers.protocol import Settings
 from attop.solvers.solution import QuantileSolution, Solution
@@ -311,8 +313,12 @@ def finish(
     """
     gram = data.gram if gram is None else gram
     if isinstance(solution, Solution):
-        model = dual_model(problem, gram, solution, estimator.tol)
-        attributes, certificate = model.attributes(gram, problem), model.solution.certificate
+        described = problem, gram, solution, estimator.tol
+        if gram.kernel.explicit:  # sums of a million terms: threads of BLAS wait for longer
+            model, attributes = with_one_blas_thread(_model_of, *described)
+        else:
+            model, attributes = _model_of(*described)
+        certificate = model.solution.certificate
         called = name or type(estimator).__name__
         warn_of_fit(called, estimator, problem, certificate, model.status, model.zero)
     else:  # nothing that could be certified
@@ -320,3 +326,11 @@ def finish(
     for attribute in _OPTIONAL:
         estimator.__dict__.pop(attribute, None)
     estimator.__dict__.update(data.attributes | attributes)
+
+
+def _model_of(
+    problem: Problem, gram: Gram, solution: Solution, tol: float
+) -> tuple[DualModel, dict[str, Any]]:
+    """The model of a solution, and its fitted attributes."""
+    model = dual_model(problem, gram, solution, tol)
+    return model, model.attributes(gram, problem)

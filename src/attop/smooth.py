@@ -265,7 +265,7 @@ def smooth_balance(
     rising = 1.0 - positives.scores + width * positives.given
     falling = 1.0 + scores + width * given
     guess = np.nan if near is None else near + 1.0
-    t = _balance(rising, positives.weights, falling, weights, bend, surrogate.steepest, guess)
+    t = balance(rising, positives.weights, falling, weights, bend, surrogate.steepest, guess)
     slope = np.clip((falling - t) / bend, 0.0, surrogate.steepest)
     total = float(weights @ slope)
     free = (slope > 0.0) & (slope < surrogate.steepest)
@@ -274,7 +274,7 @@ def smooth_balance(
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def _balance(rising, rising_weights, falling, falling_weights, bend, steepest, guess):
+def balance(rising, rising_weights, falling, falling_weights, bend, steepest, guess):
     """The root of the slopes of ``rising + t`` less those of ``falling - t``.
 
     The sum never falls; where it is zero on an interval, any point of it will do.

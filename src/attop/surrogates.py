@@ -69,6 +69,15 @@ class Surrogate(ABC):
             low, high = high, 2.0 * high + 1.0
         return float(brentq(excess, low, high)) if excess(low) < 0.0 else low
 
+    def sums_at(
+        self, x: NDArray[np.float64], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """``sum_i v_i l(x_k - 1 - x_i)`` for each of rising numbers ``x_k >= 0``, but for rounding.
+
+        None where they take more than a few sums.
+        """
+        return None
+
     def dual_value(
         self, alpha: NDArray[np.floating], C: float, weights: NDArray[np.float64]
     ) -> float:
@@ -125,6 +134,10 @@ class Hinge(Surrogate):
         copies = float(np.sum(weights))
         return (weighted_sum(x, weights) + total) / copies
 
+    def sums_at(self, x: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``sum_i v_i max(0, x_k - x_i)``."""
+        return np.cumsum(weights) * x - np.cumsum(weights * x)
+
 
 @dataclass(frozen=True)
 class QuadraticHinge(Surrogate):
@@ -157,6 +170,11 @@ class QuadraticHinge(Surrogate):
         # Centred, so that large x do not cancel; below zero only by rounding.
         rest = max(0.0, total - weighted_sum((x - mean) ** 2, weights))
         return float(mean + np.sqrt(rest / copies))
+
+    def sums_at(self, x: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``sum_i v_i max(0, x_k - x_i)^2``."""
+        first, second = np.cumsum(weights * x), np.cumsum(weights * x * x)
+        return (np.cumsum(weights) * x - 2.0 * first) * x + second
 
 
 #: Surrogates by name.

@@ -16,6 +16,9 @@ from attop.surrogates import Surrogate, as_floating, as_surrogate
 
 #: Sums of weights may differ by so much, relative to them.
 _ROUNDING = 1e-12
+#: So many scores are sorted.  (100, 1,000 and 10,000 of them: 0.02, 0.03 and 0.14 ms; by Newton's
+#: steps mostly 0.02 to 0.15, 0.06 to 0.3 and 0.2 to 0.7 ms.)
+_FEW = 10_000
 
 
 def top_mean(
@@ -180,9 +183,14 @@ def _root(
 ) -> float:
     """The root ``q`` of ``sum v l(q - 1 - x) = total``, which is not above a given number.
 
-    The sum is convex and grows with ``q``: Newton's steps from the right stay there, and what lies
-    above one of them does not matter any more.  The rest is solved for as soon as all of it does.
+    The sum of few scores is looked at where each of them begins to count, which tells those that do
+    at the root.  Otherwise: the sum is convex and grows with ``q``, so that Newton's steps from the
+    right stay there, and what lies above one of them does not matter any more.  The rest is solved
+    for as soon as all of it does.
     """
+    found = _root_of_few(x, total, surrogate, weights) if len(x) <= _FEW else None
+    if found is not None:
+        return found
     q = above
     while True:
         below = x < q
@@ -196,3 +204,26 @@ def _root(
         if not 0.0 < following < q:  # as near as rounding lets it come
             return q
         q = following
+
+
+def _root_of_few(
+    x: NDArray[np.float64], total: float, surrogate: Surrogate, weights: NDArray[np.float64]
+) -> float | None:
+    """The same where sums at all of the numbers tell between which two the root lies.
+
+    None where they do not, by rounding or since the surrogate has none.
+    """
+    if are_unit(weights):
+        x = np.sort(x)
+    else:
+        order = np.argsort(x)
+        x, weights = x[order], weights[order]
+    sums = surrogate.sums_at(x, weights)
+    if sums is None:
+        return None
+    count = int(np.searchsorted(sums, total))
+    if count == 0:
+        return None
+    q = surrogate.level(x[:count], total, weights[:count])
+    following = x[count] if count < len(x) else np.inf
+    return q if x[count - 1] < q <= following else None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.optimize import brentq
 
-from attop._weights import are_unit, of_rows, unit_weights, weighted_sum
+from attop._weights import are_unit, unit_weights, weighted_sum
 from attop.families.base import BetaTerms, Family, Vector
 from attop.families.largest import proportional_multiple
 from attop.surrogates import Surrogate
@@ -120,34 +120,15 @@ def _balance(ends: Vector, copies: Vector, n_positives: int, surrogate: Surrogat
         return rising - weighted_sum(surrogate.slope(of_competitors - t - 1.0), weights)
 
     low, high = float(np.min(ends)), float(np.max(ends))
-    if np.isnan(slope(low)) or np.isnan(slope(high)):  # scores that ran away, or overflow
+    at_low, at_high = slope(low), slope(high)
+    if np.isnan(at_low) or np.isnan(at_high):  # scores that ran away, or overflow
         return np.nan
-    if slope(low) >= 0.0 or slope(high) <= 0.0:
-        return low if slope(low) >= 0.0 else high
-    near = _by_newton(of_positives, of_competitors, positive_weights, weights)
-    if surrogate.curvature and near is not None:
-        return near
+    if at_low >= 0.0 or at_high <= 0.0:
+        return low if at_low >= 0.0 else high
+    if surrogate.curvature and ends.dtype == np.float64:
+        from attop.smooth import balance  # compiled: not at import
+
+        rising = -of_positives, np.ascontiguousarray(positive_weights)
+        falling = of_competitors, np.ascontiguousarray(weights)
+        return float(balance(*rising, *falling, surrogate.curvature, np.inf, np.nan))
     return float(brentq(slope, low, high, xtol=1e-300, rtol=8.9e-16))
-
-
-def _by_newton(
-    of_positives: Vector, of_competitors: Vector, positive_weights: Vector, weights: Vector
-) -> float | None:
-    """Where distances to the positives below balance those to the competitors above.
-
-    Between two of them the sum is linear, and few steps lead to the right piece; None where they
-    do not end there.
-    """
-    t = float(np.mean(of_competitors))
-    for _ in range(30):
-        below, above = of_positives < t, of_competitors > t
-        counts = of_rows(positive_weights, below), of_rows(weights, above)
-        lacking = weighted_sum(of_competitors[above] - t, counts[1])
-        lacking -= weighted_sum(t - of_positives[below], counts[0])
-        size = float(np.sum(counts[0])) + float(np.sum(counts[1]))
-        if size == 0.0:
-            return None
-        t += lacking / size
-        if abs(lacking) <= 2.0**-50 * size * max(abs(t), 1.0):
-            return t
-    return None

@@ -43,6 +43,8 @@ class TopMean(Family):
     def threshold(
         self, problem, competitors, weights, positives, overwrite=False, positive_weights=None
     ) -> float:
+        if len(competitors) == 1:  # of however many copies
+            return float(competitors[0])
         return top_mean(competitors, self.K, overwrite, weights)
 
     def level(self, problem, competitors, weights, threshold) -> float:

@@ -142,7 +142,10 @@ def gaussian_entries(X: Points, Y: Points, gamma: float, same: bool = False) -> 
 def gaussian_whole(X: Any, gamma: float) -> tuple[Entries, float]:
     """`gaussian_kernel` of all rows of `X`, and how far its entries may be off."""
     points = Points.of(X, None if sp.issparse(X) else centre(some_of(X)))
-    n = X.shape[0]
+    n, largest = X.shape[0], float(np.max(points.norms, initial=0.0))
+    if n <= _ROWS:
+        values = with_one_blas_thread(gaussian_entries, points, points, gamma, same=True)
+        return values, accuracy(X.shape[1], gamma, largest)
     values = np.empty((n, n))
 
     def fill(part: slice) -> None:
@@ -154,7 +157,6 @@ def gaussian_whole(X: Any, gamma: float) -> tuple[Entries, float]:
     # Threads of BLAS have nothing to do for so few features but to wait for each other.
     threads = n_threads() if n > _ALONE else 1
     with_one_blas_thread(map_in_threads, fill, list(slices(n, _ROWS)), threads)
-    largest = float(np.max(points.norms, initial=0.0))
     return values, accuracy(X.shape[1], gamma, largest)
 
 

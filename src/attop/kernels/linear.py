@@ -223,6 +223,20 @@ def sparse_sum(data, indices, indptr, rows, weights, vector):
             vector[np.uint64(indices[k])] += weight * data[k]
 
 
+@njit(cache=True, nogil=True)  # in this order: what is kept would be zero by the rules of algebra
+def sparse_sum_kept(data, indices, indptr, rows, weights, vector, lost):
+    """The same, and what its additions round off added to `lost`."""
+    for i in range(rows.size):
+        row, weight = rows[i], weights[i]
+        for k in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            j, term = np.uint64(indices[k]), weight * data[k]
+            before = vector[j]
+            total = before + term
+            part = total - before
+            lost[j] += (before - (total - part)) + (term - part)
+            vector[j] = total
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def sparse_product(start, stop, data, indices, indptr, vector, out):
     """Add ``<x, vector>`` to each entry of `out`."""

@@ -69,7 +69,7 @@ def solve(
         found = get_solver("primal")(problem, gram, start=start, **options)
         assert isinstance(found, Solution)
         limited = found.status is Status.MAX_TIME or 0 <= max_iter <= found.n_iter
-        if limited or found.certificate.certifies(tol):
+        if limited or found.status is Status.CONVERGED:
             return found
         start = found.alpha, found.beta
     shared = {} if columns is None else {"columns": columns}

@@ -35,6 +35,11 @@ class Tuning:
     before_face, face_from, face_up_to : int
         After so many pair moves all free variables are moved at once, if the block has at least so
         many variables, and so many of them at most are free.
+    face_products : float
+        That costs what pair moves do that go through ``n_free^3`` entries over this number: no
+        fewer come before it.
+    look_from : int
+        With so many free variables the gap is looked at before and after such a step.
     guesses_from, guesses_up_to, on_device_from, on_device_up_to : int
         So many free variables are solved for all at once, by guesses of what is free; more on a
         device.
@@ -95,6 +100,8 @@ class Tuning:
     free: int = 2048  # 1.01; 1.06; linear, few features: 44.8; 0.25
     creeping: float = 0.9  # 0.96 to 1.22; never: 0.97 to 1.01
     before_face: int = 200  # 100 to 1,000 samples, all methods: 1.01 to 1.22; 0.97 to 1.09
+    face_products: float = 150.0
+    look_from: int = 192
     face_from: int = 96
     face_up_to: int = 2048  # halved: PatMat, quadratic hinge, 1,000 samples: up to 3.6
     guesses_from: int = 512  # 1536: 4,000 images 1.1; never: 10,000 images 2

@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 from attop._threads import with_one_blas_thread
 from attop.families.base import Family
 from attop.kernels.functions import Gram
-from attop.objectives import Certificate, certify, infeasibility, relative_gap
+from attop.objectives import (
+    Certificate,
+    certificate_of_zero,
+    certify,
+    infeasibility,
+    relative_gap,
+    zero_value,
+)
 from attop.problem import Problem
 from attop.solvers.limits import Limits
 from attop.solvers.primal import start as start_of
@@ -101,7 +108,8 @@ def _solve(
         max_iter = SUBGRADIENT_STEPS
     limits = Limits(max_iter, max_time)
     samples = Samples(gram.X)
-    limits.ending = GATHERED * samples.seconds()
+    if max_time is not None:
+        limits.ending = GATHERED * samples.seconds()
     descent = _begin(problem, samples, start, method, limits, tol)
     began = limits.recorder.elapsed
     status: Status | None = None
@@ -115,7 +123,7 @@ def _solve(
         # The weights of Newton's method and those of its dual point differ a little.
         if descent.best_gap <= tol:
             certificate = certify(problem, gram, *descent.best, tol=tol)
-        if certificate is not None and certificate.certifies(tol):
+        if certificate is not None and _proves(problem, certificate, tol):
             status = Status.CONVERGED
         else:
             status = limits.reached()
@@ -125,7 +133,7 @@ def _solve(
     ended = limits.recorder.elapsed
     if certificate is None or status is not Status.CONVERGED:
         certificate = certify(problem, gram, alpha, beta, tol=tol)
-    if certificate.certifies(tol) and status in (Status.PRECISION, Status.STALLED):
+    if _proves(problem, certificate, tol) and status in (Status.PRECISION, Status.STALLED):
         status = Status.CONVERGED
     return Solution(
         alpha=alpha,
@@ -143,6 +151,13 @@ def _solve(
         certificate=certificate,
         scores=certificate.scores,
     )
+
+
+def _proves(problem: Problem, certificate: Certificate, tol: float) -> bool:
+    """Whether the point, or ``w = 0`` where it is no worse, is certified by the point's value."""
+    if certificate.certifies(tol) or not zero_value(problem) <= certificate.primal:
+        return certificate.certifies(tol)
+    return certificate_of_zero(problem, certificate).certifies(tol)
 
 
 def _advance(descent: Newton | Subgradient, n_steps: int, limits: Limits) -> Status | None:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from attop._known import Known
 from attop._weights import of_rows
 from attop.families.base import Cap
-from attop.objectives import dual_value, primal_value, relative_gap, value_of
+from attop.objectives import dual_value, primal_value, relative_gap, value_of, zero_value
 from attop.problem import Problem
 from attop.smooth import Opponents, SmoothLoss, SmoothThreshold
 from attop.solvers.limits import Limits
@@ -129,6 +129,7 @@ class Newton:
         K = problem.betas.K or (1 if largest else np.inf)
         self.wide = max(1.0, (WIDE * len(problem.competitors) / K) ** 0.5)
         self.steepness = max(1.0, problem.C * samples.spread() / STEEP)
+        self.zero = zero_value(problem)
         self._gap_before, self._watched_gap, self._idle = 0.0, np.inf, 0
         self._lowest, self._highest = np.inf, -np.inf
         #: Competitors at hand: of the others none has a slope while the floor is above the cut.
@@ -220,6 +221,8 @@ class Newton:
         self.dual = dual_value(problem, norm2, alpha, beta)
         self._lowest = min(self._lowest, self.primal)
         self._highest = max(self._highest, self.dual)
+        if relative_gap(self.zero, self.dual) < self.best_gap:  # no model is better than none
+            self.best_gap, self.best = relative_gap(self.zero, self.dual), (alpha, beta)
         # The model is the one of the dual point, and steep losses tell the two apart.
         gap = relative_gap(self.primal, self.dual)
         if gap < self.best_gap and (gap <= self.promising or gap <= WORTH_A_PASS * self._judged):

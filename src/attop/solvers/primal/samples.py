@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 from attop.kernels import gaussian
 from attop.kernels.columns import Workers
 from attop.kernels.functions import as_float64
+from attop.kernels.gaussian import squared_norms
 from attop.kernels.linear import (
     FOR_CENTRE,
     add_squares,
     dense_product,
     dense_product_of,
     dense_sum,
+    sparse_norms,
     sparse_product,
     sparse_product_of,
     sparse_sum,
@@ -195,9 +197,12 @@ class Samples:
     def spread(self) -> float:
         """Half the squared distance of two samples: the median of some hundred pairs."""
         some = np.linspace(0, self.n_samples - 1, min(self.n_samples, _PAIRS)).astype(np.intp)
-        difference = as_float64(self.X[some[1:]]) - as_float64(self.X[some[:-1]])
-        squares = difference.multiply(difference) if self.sparse else difference**2
-        return 0.5 * float(np.median(np.asarray(squares.sum(axis=1))))
+        samples = self.X[some]
+        if not self.sparse:
+            return 0.5 * float(np.median(squared_norms(np.diff(as_float64(samples), axis=0))))
+        # Features of sparse samples seldom meet, and what they have in common is left out.
+        squares = sparse_norms(samples) ** 2
+        return 0.5 * float(np.median(squares[1:] + squares[:-1]))
 
     def weights(self, problem: Problem, alpha: Vector, beta: Vector) -> Vector:
         """``w = sum alpha_i x_i - sum beta_j x_j``, all copies counted."""

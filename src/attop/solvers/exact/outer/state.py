@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -315,16 +316,43 @@ class State:
         return effort
 
     def solve_all(
-        self, tolerance: float, most: int | None = None, limits: Limits = UNLIMITED
+        self,
+        tolerance: float,
+        gap: float = 0.0,
+        most: int | None = None,
+        limits: Limits = UNLIMITED,
     ) -> tuple[int, int, int]:
-        """The same with all variables, which leaves scores and group as they were: see `set`."""
-        block, group, effort = self._solved(np.arange(len(self.rows)), tolerance, most, limits)
-        self.value, self.member, self.cap = block.value, block.member, group.cap
-        self.value[self.member] = self.cap
+        """The same with all variables, which leaves the group as it was: see `set`.
+
+        It ends as well where the relative gap is seen to be at most `gap`.
+        """
+
+        def enough(block: Block, group: Group) -> bool:
+            self._take_over(block, group)
+            return 0.0 <= self.objective()[2] <= gap
+
+        everyone = np.arange(len(self.rows))
+        look = enough if gap > 0.0 else None
+        block, group, effort = self._solved(everyone, tolerance, most, limits, look)
+        self._take_over(block, group)
         return effort
 
+    def _take_over(self, block: Block, group: Group) -> None:
+        """Values and scores of a block of all variables."""
+        n, rate, value = self.n_alphas, block.rate, np.where(block.member, group.cap, block.value)
+        self.value, self.member, self.cap = value, block.member, group.cap
+        betas = self.betas.linear + rate[n:] - self.betas.curvature * value[n:]
+        self.scores[self.rows[n:]] = -betas
+        alphas = self.problem.quadratic_alpha * value[:n] + rate[:n]
+        self.scores[self.rows[:n]] = 1.0 - alphas
+
     def _solved(
-        self, chosen: NDArray[np.intp], tolerance: float, most: int | None, limits: Limits
+        self,
+        chosen: NDArray[np.intp],
+        tolerance: float,
+        most: int | None,
+        limits: Limits,
+        enough: Callable[[Block, Group], bool] | None = None,
     ) -> tuple[Block, Group, tuple[int, int, int]]:
         """The subproblem on the variables `chosen` at its solution, the group, and the effort."""
         self.store.fetch(self.rows[chosen])
@@ -345,6 +373,7 @@ class State:
                 self.store.shift,
                 most,
                 limits,
+                enough,
             )
         finally:
             np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store
@@ -423,6 +452,7 @@ class State:
         return make_block(
             kernel,
             member,
+            rows,
             diagonal=self.store.diagonal(rows) + self._penalty(chosen),
             weight=weight,
             value=value,

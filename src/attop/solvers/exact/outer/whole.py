@@ -29,6 +29,8 @@ from attop.solvers.solution import Solution, Status
 #: The largest violation of optimality, of scores whose margin is 1, that the first round leaves,
 #: relative to the tolerance, and by which factor it falls from one round to the next.
 _FIRST, _FURTHER = 1.0, 0.03
+#: The first round also ends at a gap of this share of the tolerance.
+_NEARLY = 0.8
 #: Rounds at most: where these do not do, the problem is a hard one.
 _ROUNDS = 4
 
@@ -85,7 +87,9 @@ def solve_known(
         status = limits.reached()
         if status is None:
             left = limits.max_iter - limits.rounds if limits.max_iter >= 0 else None
-            moves, _, batches = state.solve_all(tolerance, left, limits)
+            # Only at first: where the referee disagrees the scores have drifted.
+            gap = _NEARLY * tol if tolerance == _FIRST * tol else 0.0
+            moves, _, batches = state.solve_all(tolerance, gap, left, limits)
             steps, limits.rounds = steps + moves, limits.rounds + batches
             tolerance *= _FURTHER
         solved = time.perf_counter()

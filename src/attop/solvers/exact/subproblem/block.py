@@ -48,6 +48,7 @@ class Block(NamedTuple):
     rise, fall : (b,) how far a variable can move up and down on its own.
     group_column : (b,) weighted sum of the kernel columns of all members, inside and outside.
     member : (b,) which betas are in the group.
+    sample : (b,) the samples of the variables.
     table : the vectors of numbers above, one in a row, and rows of scratch: what compiled code
         takes, since each array that is passed to it costs a microsecond.
     """
@@ -61,17 +62,23 @@ class Block(NamedTuple):
     fall: NDArray[np.float64]
     group_column: NDArray[np.float64]
     member: NDArray[np.bool_]
+    sample: NDArray[np.intp]
     table: NDArray[np.float64]
 
 
-def make_block(kernel: NDArray[np.float64], member: NDArray[np.bool_], **vectors: Any) -> Block:
+def make_block(
+    kernel: NDArray[np.float64],
+    member: NDArray[np.bool_],
+    sample: NDArray[np.intp],
+    **vectors: Any,
+) -> Block:
     """A block of copies of these vectors, which are those of `Block`."""
     table = np.zeros((_ROWS, len(member)))
     places = range(len(vectors))
     for place, name in zip(places, Block._fields[1:], strict=False):
         table[place] = vectors[name]
     rows = [table[place] for place in places]
-    return Block._make([np.ascontiguousarray(kernel), *rows, member, table])
+    return Block._make([np.ascontiguousarray(kernel), *rows, member, sample, table])
 
 
 class Group(NamedTuple):

@@ -15,29 +15,22 @@ Moves are changes of ``w``, as in `attop.solvers.exact.subproblem.block`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
+from attop.solvers.exact.subproblem.system import Pull, System
 
 #: Solutions of smaller and smaller systems, at most.
 _ROUNDS = 12
 #: Sums of moves that differ by more, relative to them, are not equal.
 _UNBALANCED = 1e-11
+#: Rows of a matrix so many times fewer than all are copied before they are summed up.
+_FEW = 4
 #: Added to the diagonal at least, relative to its largest entry.
 LEAST_RIDGE = 1e-10
 
 Array = NDArray[np.float64]
-
-
-class Pull(NamedTuple):
-    """The price of the norm of the betas, over the norm and over its third power."""
-
-    once: float = 0.0
-    thrice: float = 0.0
 
 
 class _Face:
@@ -65,44 +58,31 @@ class _Face:
         self.fixed = np.zeros(2)
         self.size, self.square, self.column = group.size, group.square, block.group_column
 
-    def matrix(self, lift: float, pull: Pull) -> Array:
-        """The quadratic form of the free variables.
+    def system(self, lift: float, pull: Pull, ridge: float) -> System:
+        """The quadratic form of the free variables and of the group, factorised.
 
         The kernel may lack a constant: `lift` brings it back, which changes nothing under the first
         equation.
         """
         free, block = self.free, self.block
-        matrix = block.kernel.take(free, axis=0).take(free, axis=1)
-        if lift:
-            matrix += lift
+        own, betas = np.zeros(len(free)), np.zeros(0)
         if pull.thrice:
             betas = np.where(self.is_alpha[free], 0.0, block.value[free])
-            matrix -= (pull.thrice * betas)[:, None] * betas
-            every = np.arange(len(free))
-            matrix[every, every] += np.where(betas > 0.0, pull.once / block.weight[free], 0.0)
-        return matrix
+            own = np.where(betas > 0.0, pull.once / block.weight[free], 0.0)
+        group = None
+        if self.size > 0.0:
+            group = self.column[free] + lift * self.size, self.square + lift * self.size**2
+        pulled, rows = (pull.thrice, betas), block.sample[free]
+        return System(block.kernel, free, own, rows, group, pulled, lift, ridge)
 
-    def solve(self, matrix: Array, lift: float, ridge: float) -> tuple[Array, float] | None:
-        """Moves of the free variables and of the group to the optimum; None if there are none."""
+    def solve(self, system: System) -> tuple[Array, float]:
+        """Moves of the free variables and of the group to the optimum."""
         n, grouped = len(self.free), self.size > 0.0
-        whole = np.empty((n + 1, n + 1))
-        whole[:n, :n] = matrix
-        whole[n, :n] = whole[:n, n] = self.column[self.free] + lift * self.size
-        whole[n, n] = self.square + lift * self.size**2 if grouped else 1.0
-        every, largest = np.arange(n), max(1e-300, float(np.max(np.diagonal(matrix))))
-        whole[every, every] += ridge * largest
-        whole[n, n] *= 1.0 + ridge
-        sides = np.zeros((n + 1, 3), order="F")
+        sides = np.zeros((n + 1, 3))
         sides[:n, 0], sides[:n, 1], sides[:n, 2] = self.rest[self.free], 1.0, self._alphas()
         if grouped:
             sides[n] = self.group_rest, self.size, self.K
-        else:
-            whole[n, :n] = whole[:n, n] = 0.0
-        factor, failed = dpotrf(whole.T, lower=1, overwrite_a=1, clean=0)
-        if failed:
-            return None
-        found, _ = dpotrs(factor, sides, lower=1)
-        return self._balanced(found, sides[:, 1:])
+        return self._balanced(system.solve(sides), sides[:, 1:])
 
     def _alphas(self) -> Array:
         return self.is_alpha[self.free].astype(np.float64)
@@ -208,8 +188,10 @@ def newton_on_face(
         return group, False
     face, rise = found
     moving = np.flatnonzero(face.move)
-    move = face.move[moving]
-    change = move @ block.kernel[moving] - rise * block.group_column
+    if _FEW * len(moving) <= len(face.move):
+        change = face.move[moving] @ block.kernel[moving] - rise * block.group_column
+    else:  # rows are not worth copying
+        change = block.kernel @ face.move - rise * block.group_column
     cross = float(np.dot(block.group_column, face.move)) - rise * group.square
     slope = float(np.dot(block.rate, face.move)) - rise * group_rate
     curvature = float(np.dot(change, face.move)) - rise * cross
@@ -233,16 +215,15 @@ def newton_on_face(
 def _target(face: _Face, lift: float, pull: Pull, ridge: float) -> tuple[_Face, float] | None:
     """The moves to the optimum of a face, and the rise of the cap; None if there are none."""
     full = face.K * (1.0 + SAME) if face.K else np.inf
-    if len(face.free) == 0:
-        return None
-    matrix = face.matrix(lift, pull)
+    system = None
     for _ in range(_ROUNDS):
         if len(face.free) == 0 or face.size > full:
             return None
-        found = face.solve(matrix, lift, ridge)
-        if found is None:
+        try:
+            system = system or face.system(lift, pull, ridge)
+        except np.linalg.LinAlgError:
             return None
-        step, rise = found
+        step, rise = face.solve(system)
         gone, steps = face.leaving(step, rise)
         if not gone.any():
             face.move[face.free] = step
@@ -251,9 +232,10 @@ def _target(face: _Face, lift: float, pull: Pull, ridge: float) -> tuple[_Face, 
         # Far beyond all bounds shorter moves get farther.
         if 2 * np.count_nonzero(gone) > len(gone) and ridge < 1.0:
             return None
+        size = face.size
         face.settle(gone, steps)
-        stay = np.flatnonzero(~gone)
-        matrix = matrix.take(stay, axis=0).take(stay, axis=1)
+        if face.size != size or not system.drop(gone):  # the group is another, or many are gone
+            system = None
     return None
 
 

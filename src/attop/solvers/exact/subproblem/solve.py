@@ -6,6 +6,8 @@ method.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from attop._threads import with_one_blas_thread
@@ -37,6 +39,7 @@ def solve_subproblem(
     lift: float = 0.0,
     most: int | None = None,
     limits: Limits = UNLIMITED,
+    enough: Callable[[Block, Group], bool] | None = None,
 ) -> tuple[Group, int, int, int]:
     """Maximise the dual over the block, in place.
 
@@ -58,6 +61,8 @@ def solve_subproblem(
         Batches of pair moves, and other turns, that may be taken.
     limits : Limits
         How much time there is.
+    enough : callable, optional
+        Says whether a point does, whatever violation remains; asked where more would be costly.
 
     Returns
     -------
@@ -73,7 +78,8 @@ def solve_subproblem(
     while turns < tuning.turns and batches != most:
         n_free = int(np.count_nonzero((block.rise > 0.0) & (block.fall > 0.0))) if faces else 0
         faces = faces and n_free <= tuning.face_up_to
-        batch = min(budget, max(tuning.before_face, n_free // 2)) if faces else budget
+        least = max(tuning.before_face, n_free // 2, _as_costly(block, n_free, tuning))
+        batch = min(budget, least) if faces else budget
         if most is not None:  # who counts them wants to stop in time
             batch = min(batch, _COUNTED)
         group, steps = _pair_moves(
@@ -85,9 +91,14 @@ def solve_subproblem(
         if steps < batch or batches == most:
             break
         batches += 1
+        look = enough if n_free >= tuning.look_from else None
+        if look is not None and look(block, group):
+            break
         if faces and since < budget:
             numbers = lift, betas.norm_price, norm2_outside
             group, ridge = _to_face(block, group, terms, numbers, ridge)
+            if look is not None and look(block, group):
+                break
             continue
         turns, since = turns + 1, 0
         kernels = Kernels(block.kernel)
@@ -98,6 +109,14 @@ def solve_subproblem(
             break
         group = found
     return group, total, turns, batches
+
+
+def _as_costly(block: Block, n_free: int, tuning: Tuning) -> int:
+    """How many pair moves cost what one step to a face does, which has a row for each sample."""
+    order = n_free
+    if n_free > tuning.before_face:  # otherwise it does not matter
+        order = len(np.unique(block.sample[(block.rise > 0.0) & (block.fall > 0.0)]))
+    return int(order**3 / tuning.face_products / max(len(block.value), 1))
 
 
 def _to_face(
