@@ -27,13 +27,10 @@ from attop.surrogates import SURROGATES, Surrogate
 _LARGEST = 1e140
 #: So many samples are converted to float64 at once.
 _ROWS_AT_ONCE = 4096
-<<<<<<< HEAD
 #: A variance that is a larger share of the squared mean is not made by the rounding of that.
 _ROUNDED = 1e-12
-=======
 #: What scikit-learn calls labels that are not there.
 _NO_LABELS = "no_validation"
->>>>>>> main
 
 
 class _Rule(NamedTuple):
