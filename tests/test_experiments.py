@@ -39,10 +39,18 @@ grid = {lambda = [1e-3, 1e-2]}
 
 
 def contents(folder, without_times=True):
-    """All results of a store, without what depends on the clock."""
+    """All results of a store, without what depends on the clock, or on how a process rounds.
+
+    Products of matrices are not always added up in the same order: that depends on where in its
+    memory a process has them.
+    """
+
+    def digits(text):
+        return round(float(text), 8)
+
     found = {}
     for path in sorted((folder / "results").iterdir()):
-        record = json.loads(path.read_text())
+        record = json.loads(path.read_text(), parse_float=digits)
         if without_times:
             record["seconds"] = 0.0
             record["processor_seconds"] = None
