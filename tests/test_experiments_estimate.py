@@ -38,6 +38,15 @@ def test_without_results_some_samples_are_fitted(experiment, tmp_path):
     assert not list(tmp_path.iterdir())  # nothing is written
 
 
+def test_fits_for_an_estimate_end_with_their_budget(experiment, tmp_path):
+    """The first data set is measured, on few samples; the other is taken to be like it."""
+    found = estimates(expand(experiment), Store(tmp_path), calibrate=True, budget=0.0)
+    assert found[0].source.startswith("fits on ")
+    assert found[1].source == "as those above"
+    ionosphere, digits = (one.seconds / one.n_train for one in found)
+    assert digits == pytest.approx(ionosphere)
+
+
 def test_without_any_measurement_there_is_no_number(experiment, tmp_path):
     found = estimates(expand(experiment), Store(tmp_path), calibrate=False)
     assert all(math.isnan(one.seconds) for one in found)

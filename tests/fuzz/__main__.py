@@ -94,7 +94,10 @@ class _Running:
 def _line(result: Result) -> str:
     """A case as a line of a table."""
     solvable = "definite" if result.solvable else "other"
-    fields = (result.seed, result.verdict, result.status or "-", solvable, f"{result.seconds:.2f}")
+    seconds = f"{result.seconds:.2f}"
+    fields = (
+        result.seed, result.verdict, result.status or "-", solvable, seconds, result.noise or "-",
+    )  # fmt: skip
     return "\t".join(map(str, fields))
 
 

@@ -2,6 +2,7 @@
 
 Times come from results where the store has some of the data set; otherwise from all fits of its
 first split on a part of the training samples, two parts of different size telling how times grow.
+These fits have a budget: what is not reached is taken to be as the data sets before it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from attop.experiments.store import Store
 #: Training samples of the two parts, and the least and the largest power by which times may grow
 #: with their number: kernel matrices cannot grow faster, and reading the data at all not slower.
 PARTS = (1000, 2000)
+#: Samples of the first fits, which may compile, and count only where there is no time for others.
+FIRST = 200
+#: Seconds after which no more fits are begun for an estimate.
+BUDGET = 60.0
 POWERS = (0.0, 2.0)
 
 
@@ -43,6 +48,8 @@ class Estimate:
         Where that is from.
     memory : float
         Gigabytes that a split takes at most.
+    calibrated : bool
+        Whether the time is from fits on a part of its samples.
     """
 
     dataset: str
@@ -52,6 +59,7 @@ class Estimate:
     seconds: float
     source: str
     memory: float
+    calibrated: bool = False
 
     def row(self) -> list[str]:
         """As it is shown."""
@@ -60,7 +68,9 @@ class Estimate:
         return [self.dataset, *numbers, hours, f"{self.memory:.1f} GB", self.source]
 
 
-def estimates(groups: list[Group], store: Store, *, calibrate: bool) -> list[Estimate]:
+def estimates(
+    groups: list[Group], store: Store, *, calibrate: bool, budget: float = BUDGET
+) -> list[Estimate]:
     """Estimates for every data set.
 
     Parameters
@@ -71,6 +81,8 @@ def estimates(groups: list[Group], store: Store, *, calibrate: bool) -> list[Est
         Where its results will be, and where those of earlier runs are.
     calibrate : bool
         Whether to do fits on a part of the samples where there are no results of a data set.
+    budget : float, default=60.0
+        Seconds after which no more of these are begun; those of the first data set always are.
 
     Returns
     -------
@@ -80,7 +92,12 @@ def estimates(groups: list[Group], store: Store, *, calibrate: bool) -> list[Est
     by_name: dict[str, list[Group]] = {}
     for group in groups:
         by_name.setdefault(group.dataset.label, []).append(group)
-    return [_estimate(name, some, store, calibrate) for name, some in by_name.items()]
+    until = time.monotonic() + budget
+    found: list[Estimate] = []
+    for name, some in by_name.items():
+        measured = [one for one in found if one.calibrated]
+        found.append(_estimate(name, some, store, calibrate, until, measured))
+    return found
 
 
 def total_seconds(found: list[Estimate], n_jobs: int) -> float:
@@ -98,22 +115,33 @@ def summary(found: list[Estimate], n_jobs: int) -> str:
     return f"{missing:,} fits to do{jobs}: {time_left}, up to {memory:.1f} GB of memory."
 
 
-def _estimate(name: str, groups: list[Group], store: Store, calibrate: bool) -> Estimate:
-    """That of one data set."""
+def _estimate(
+    name: str,
+    groups: list[Group],
+    store: Store,
+    calibrate: bool,
+    until: float,
+    measured: list[Estimate],
+) -> Estimate:
+    """That of one data set; after `until` as those of the others that were `measured`."""
     fits = [fit for group in groups for fit in group.fits]
     done = [fit for fit in fits if store.is_done(fit.key, fit.metrics)]
     parts = split(groups[0].dataset, groups[0].seed)
     n_train = int(parts.X_train.shape[0])
-    n_missing = len(fits) - len(done)
+    n_missing, calibrated = len(fits) - len(done), False
     seconds, source = 0.0, "all there"
     if n_missing and done:
         seconds, source = n_missing * _recorded(done, store), f"{len(done):,} results"
+    elif n_missing and calibrate and measured and time.monotonic() > until:
+        shares = [one.seconds / (one.n_fits * one.n_train) for one in measured]
+        seconds, source = float(np.mean(shares)) * n_missing * n_train, "as those above"
     elif n_missing and calibrate:
-        seconds, source = _by_parts(groups[0], n_train)
-        seconds *= n_missing / len(groups[0].fits)
+        seconds, source = _by_parts(groups[0], n_train, until)
+        seconds, calibrated = seconds * n_missing / len(groups[0].fits), True
     elif n_missing:
         seconds, source = math.nan, "no results yet"
-    return Estimate(name, len(fits), len(done), n_train, seconds, source, _memory(groups[0], parts))
+    memory = _memory(groups[0], parts)
+    return Estimate(name, len(fits), len(done), n_train, seconds, source, memory, calibrated)
 
 
 def _recorded(done: list[Fit], store: Store) -> float:
@@ -122,18 +150,23 @@ def _recorded(done: list[Fit], store: Store) -> float:
     return float(np.mean([record["seconds"] for record in records if record is not None]))
 
 
-def _by_parts(group: Group, n_train: int) -> tuple[float, str]:
+def _by_parts(group: Group, n_train: int, until: float) -> tuple[float, str]:
     """What the whole group will take, by what it takes on parts of the training samples."""
     sizes = [size for size in PARTS if size < n_train] or [n_train]
-    # The first call may compile, or read the data: one more before the clock counts.
-    _timed(group, min(200, sizes[0]))
-    taken = [_timed(group, size) for size in sizes]
+    first = min(FIRST, sizes[0])
+    # The first call may compile, or read the data: it counts only if it is the last.
+    taken = {first: _timed(group, first)}
+    for size in sizes:
+        if time.monotonic() > until:
+            break
+        taken[size] = _timed(group, size)
+    *_, largest = taken
     power = 1.0
-    if len(sizes) > 1:
-        power = math.log(taken[1] / taken[0]) / math.log(sizes[1] / sizes[0])
+    if len(taken) > 2:
+        power = math.log(taken[sizes[1]] / taken[sizes[0]]) / math.log(sizes[1] / sizes[0])
         power = min(max(power, POWERS[0]), POWERS[1])
-    seconds = taken[-1] * (n_train / sizes[-1]) ** power
-    return seconds, f"fits on {sizes[-1]:,}, power {power:.2f}"
+    seconds = taken[largest] * (n_train / largest) ** power
+    return seconds, f"fits on {largest:,}, power {power:.2f}"
 
 
 def _timed(group: Group, n_train: int) -> float:
