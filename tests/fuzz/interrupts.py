@@ -18,8 +18,9 @@ import time
 import traceback
 import warnings
 
-#: Seconds within which the KeyboardInterrupt must have come, and those until a process is ready.
-PROMPT, READY = 1.0, 180.0
+#: Seconds within which the KeyboardInterrupt must have come, those after which nobody waits for it
+#: any longer, and those until a process is ready, or has fitted once more.
+PROMPT, LONGEST, READY = 1.0, 60.0, 600.0
 #: The signal comes at most so many seconds after the first fit has begun.
 LATEST = 1.5
 
@@ -174,16 +175,19 @@ def interrupt(name: str, delay: float) -> tuple[str, float]:
     time.sleep(delay)
     sent = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
+    if not select.select([process.stdout], [], [], LONGEST)[0]:
+        process.kill()
+        return "hangs\n" + process.communicate()[1], LONGEST
+    first = process.stdout.readline()
     try:
-        out, err = process.communicate(timeout=60.0)
+        out, err = process.communicate(timeout=READY)
     except subprocess.TimeoutExpired:
         process.kill()
-        return "hangs\n" + process.communicate()[1], 60.0
-    lines = out.split("\n")
-    if not lines[0].startswith("KeyboardInterrupt "):
-        return f"exit status {process.returncode}\n{out}\n{err}", 0.0
-    took = float(lines[0].split()[1]) - sent
-    if process.returncode != 0 or lines[1] != "fits":
+        return "does not fit again\n" + process.communicate()[1], LONGEST
+    if not first.startswith("KeyboardInterrupt "):
+        return f"exit status {process.returncode}\n{first}{out}\n{err}", 0.0
+    took = float(first.split()[1]) - sent
+    if process.returncode != 0 or out != "fits\n":
         return f"exit status {process.returncode} after the interrupt\n{out}\n{err}", took
     if "ignored" in err:  # an exception where nobody could receive it
         return err, took
