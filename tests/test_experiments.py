@@ -38,26 +38,41 @@ grid = {lambda = [1e-3, 1e-2]}
 """
 
 
-def contents(folder, without_times=True):
-    """All results of a store, without what depends on the clock, or on how a process rounds.
+#: What depends on how a process rounds: threads and places in memory change the order of sums, and
+#: so the way of a solver. The optimum stays within the certified gap.
+ROUNDED = (
+    "gap",
+    "history",
+    "message",
+    "n_iter",
+    "n_support",
+    "objective",
+    "roc",
+    "test",
+    "validation",
+)
+TIMES = ("seconds", "processor_seconds")
 
-    Products of matrices are not always added up in the same order: that depends on where in its
-    memory a process has them.
-    """
 
-    def digits(text):
-        return round(float(text), 8)
+def contents(folder):
+    """All results of a store."""
+    return {path.name: json.loads(path.read_text()) for path in folder.glob("results/*.json")}
 
-    found = {}
-    for path in sorted((folder / "results").iterdir()):
-        record = json.loads(path.read_text(), parse_float=digits)
-        if without_times:
-            record["seconds"] = 0.0
-            record["processor_seconds"] = None
-            if record.get("history"):
-                record["history"]["time"] = []
-        found[path.name] = record
-    return found
+
+def assert_same_results(folder, other):
+    """No result missing, none another one."""
+    found, wanted = contents(folder), contents(other)
+    assert found.keys() == wanted.keys()
+    for name, record in wanted.items():
+        same = found[name]
+        assert same.keys() == record.keys()
+        for key in record.keys() - {*ROUNDED, *TIMES}:
+            assert same[key] == record[key], key
+        gaps = same["gap"] + record["gap"] + 1e-9
+        assert same["objective"] == pytest.approx(record["objective"], rel=gaps)
+        for part in ("test", "validation"):
+            # A sample of the 40 to 60 positives may lie within the tolerance of the threshold.
+            assert same[part] == pytest.approx(record[part], abs=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +120,7 @@ def test_a_second_run_does_nothing(tiny_folder):
 
 def test_two_processes_come_to_the_results_of_one(tiny_folder, tmp_path):
     run_experiment(parse_experiment(TINY), Store(tmp_path), n_jobs=2)
-    assert contents(tmp_path).keys() == contents(tiny_folder).keys()
-    for name, record in contents(tmp_path).items():
-        assert record["test"] == contents(tiny_folder)[name]["test"]
+    assert_same_results(tmp_path, tiny_folder)
 
 
 def test_an_interrupted_plan_ends_with_the_results_of_an_undisturbed_one(tiny_folder, tmp_path):
@@ -119,7 +132,7 @@ def test_an_interrupted_plan_ends_with_the_results_of_an_undisturbed_one(tiny_fo
         if rng.random() < 0.5:
             (tmp_path / "results" / path.name).write_bytes(path.read_bytes())
     run_experiment(parse_experiment(TINY), store)
-    assert contents(tmp_path) == contents(tiny_folder)
+    assert_same_results(tmp_path, tiny_folder)
 
 
 def test_a_run_killed_ten_times_ends_with_the_results_of_an_undisturbed_one(tiny_folder, tmp_path):
@@ -140,7 +153,7 @@ def test_a_run_killed_ten_times_ends_with_the_results_of_an_undisturbed_one(tiny
         process.communicate()
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
-    assert contents(folder) == contents(tiny_folder)
+    assert_same_results(folder, tiny_folder)
     left = [path.name for path in folder.rglob("*") if path.is_file() and path.suffix != ".json"]
     assert left == []
 
@@ -155,7 +168,7 @@ def test_a_torn_file_is_no_result(tiny_folder, tmp_path):
         (tmp_path / "results" / path.name).write_bytes(path.read_bytes()[:-20])
     outcome = run_experiment(parse_experiment(TINY), Store(tmp_path))
     assert outcome.n_skipped == 0
-    assert contents(tmp_path) == contents(tiny_folder)
+    assert_same_results(tmp_path, tiny_folder)
 
 
 ONE = """\
