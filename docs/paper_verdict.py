@@ -8,14 +8,17 @@
 
 The first store has the certified optima, the second, as far as it goes, what the descent of the
 paper and its stopping rule come to.  A table made earlier is a store, too: fits are added to the
-page by ``paper_verdict.py docs/_static/paper_exact_results.csv exact``.  What the paper says stands
-in ``docs/_verdict/paper_*.csv``.  Nothing of the page but its frame is written by hand.
+page by ``paper_verdict.py docs/_static/paper_exact_results.csv exact``.  ``--data`` names the
+folder of the data sets, whose samples and positives are counted even where there is no fit yet.
+What the paper says stands in ``docs/_verdict/paper_*.csv``.  Nothing of the page but its frame is
+written by hand.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +26,16 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from paper_conclusions import conclusions
 from paper_descent import compared_with_optimum
 from paper_page import number, rst_table
 from paper_results import PARTS, read_results, write_results
 
+from attop.datasets import load_dataset
 from attop.experiments.figures import draw_diagram
-from attop.experiments.specification import load_experiment
+from attop.experiments.specification import Experiment, load_experiment
 from attop.experiments.tables import score_table
 from attop.statistics import compare
 
@@ -107,10 +112,27 @@ def reached(fits: pd.DataFrame, preset: str, arguments: Any) -> str:
     return "\n\n".join(lines) + "\n\n" + rst_table("Fits that there are", heads, rows)
 
 
-def sizes(fits: pd.DataFrame) -> str:
+def counted(experiment: Experiment, folder: Path) -> pd.DataFrame:
+    """Samples and positives of all splits of the data sets in a folder."""
+    rows = []
+    for one in experiment.datasets:
+        data = load_dataset(one.name, data_home=folder, download_if_missing=False)
+        # The labels are all that is looked at.
+        labels = replace(data, X=np.empty((len(data.y), 0)), X_test=np.empty((len(data.y_test), 0)))
+        for seed in experiment.seeds:
+            split = labels.split(seed)
+            row: dict[str, Any] = {"dataset": one.label}
+            for part in PARTS:
+                y = getattr(split, f"y_{part}")
+                row |= {f"n_{part}": len(y), f"n_positive_{part}": int(y.sum())}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def sizes(splits: pd.DataFrame) -> str:
     """Counts and shares of the data beside those of the paper."""
     rows = []
-    for dataset, some in fits.dropna(subset=["n_train"]).groupby("dataset", sort=False):
+    for dataset, some in splits.dropna(subset=["n_train"]).groupby("dataset", sort=False):
         paper = SIZES[dataset]
         cells = [dataset]
         for i, part in enumerate(PARTS):
@@ -185,6 +207,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stores", type=Path, nargs="+", help="stores and tables of paper-exact")
     parser.add_argument("--descent", type=Path, nargs="+", help="those of the preset paper")
+    parser.add_argument("--data", type=Path, help="folder of the data sets, to count samples")
     parser.add_argument("--machine", default="", help="in words, and the wall-clock time")
     parser.add_argument("--output", type=Path, default=HERE, help="folder of the documentation")
     options = parser.parse_args(arguments)
@@ -193,7 +216,9 @@ def main(arguments: list[str] | None = None) -> None:
     page.mkdir(parents=True, exist_ok=True)
     static.mkdir(parents=True, exist_ok=True)
     fits = read_results(options.stores, "paper-exact")
-    metrics = load_experiment("paper-exact").metrics
+    experiment = load_experiment("paper-exact")
+    metrics = experiment.metrics
+    splits = fits if options.data is None else counted(experiment, options.data)
     rows = long_table(fits, metrics)
     medians, mean_ranks = (pd.read_csv(PAGE / f"paper_{name}.csv") for name in ("medians", "ranks"))
     write_results(fits, static / "paper_exact_results.csv")
@@ -205,7 +230,7 @@ def main(arguments: list[str] | None = None) -> None:
         "conclusions": conclusions(fits, rows, medians, mean_ranks),
         "tables": by_metric,
         "ranks": ranks(rows, metrics, mean_ranks) + "\n" + diagrams(rows, metrics, static),
-        "reached": reached(fits, "paper-exact", options) + "\n" + sizes(fits),
+        "reached": reached(fits, "paper-exact", options) + "\n" + sizes(splits),
         "descent": NOT_RUN if descent is None else compared_with_optimum(descent, fits, metrics),
     }
     for name, text in parts.items():

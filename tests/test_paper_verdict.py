@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
 
 matplotlib.use("Agg")
@@ -120,6 +121,23 @@ def test_stalled_fits_are_counted_and_measured_against_the_optimum(page):
     assert "36 of 36" in text
     assert of_method[4].split() == ["36"]  # stalled
     assert of_method[-1].split() == ["0.5"]  # 1.5 against an optimum of 1
+
+
+def test_samples_are_counted_where_there_is_no_fit_yet(verdict, tmp_path):
+    """Parts of a split have all samples between them, and all positives."""
+    from types import SimpleNamespace
+
+    digits = np.arange(4000) % 10
+    images = np.zeros((4000, 28, 28), dtype=np.uint8)
+    parts = {"x_test": images[:1000], "y_test": digits[:1000]}
+    np.savez(tmp_path / "mnist.npz", x_train=images, y_train=digits, **parts)
+    datasets = [SimpleNamespace(name="MNIST", label="MNIST")]
+    found = verdict.counted(SimpleNamespace(datasets=datasets, seeds=[1, 2]), tmp_path)
+    assert found["n_train"].tolist() == [3000, 3000]
+    assert found["n_test"].tolist() == [1000, 1000]
+    assert (found["n_positive_train"] + found["n_positive_valid"]).tolist() == [400, 400]
+    assert found["n_positive_test"].tolist() == [100, 100]
+    assert "3,000 (45,000)" in verdict.sizes(found)
 
 
 def test_a_store_of_something_else_is_refused(verdict, tmp_path):
