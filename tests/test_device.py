@@ -21,13 +21,14 @@ from attop import SVM, PatMatNP, TauFPL, TopPush, pipeline
 from attop.formulations import FORMULATIONS
 from attop.kernels.device.arrays import Device, as_numpy, find_device
 from attop.kernels.device.dense import DeviceDense
-from attop.kernels.device.gram import DeviceGram, DeviceScores, expansion
+from attop.kernels.device.gram import DeviceGram, DeviceScores, PlacedGram, expansion
 from attop.kernels.device.store import DeviceStore
 from attop.kernels.functions import (
     FunctionKernel,
     Gaussian,
     Gram,
     Laplacian,
+    Linear,
     Polynomial,
     Precomputed,
     Sigmoid,
@@ -36,6 +37,9 @@ from attop.kernels.stores import open_columns
 from attop.model_selection import fit_path
 from attop.model_selection._shared import SharedFits
 from attop.solvers.exact import Tuning, solve
+from attop.solvers.primal.driver import solve as solve_primal
+from attop.solvers.primal.on_device import DeviceSamples, samples_of
+from attop.solvers.primal.samples import Samples
 from attop.solvers.solution import Status
 from conftest import CASES, OPTIMA, PARAMETERS, has_gpu, kernel_matrix, two_clouds
 
@@ -294,10 +298,42 @@ def test_fits_that_share_a_matrix():
             assert_allclose(model.objective_, expected, rtol=2e-5)
 
 
-def test_linear_models_take_the_cpu():
+def test_products_of_linear_models_are_those_of_the_cpu(device):
+    host, there = Samples(X), DeviceSamples(X, device)
+    w, c, rows = rng.normal(size=5), rng.random(30), rng.permutation(len(X))[:30]
+    every = rng.normal(size=len(X))
+    for some, other in (host, there), (host.take(rows[:9]), there.take(rows[:9])):
+        assert_allclose(other.scores(w), some.scores(w), atol=1e-12)
+    assert_allclose(there.scores_of(rows, w), host.scores_of(rows, w), atol=1e-12)
+    assert_allclose(there.scores_of(rows[:0], w), np.empty(0))
+    assert_allclose(there.combine_rows(rows, c), host.combine_rows(rows, c), atol=1e-12)
+    assert_allclose(there.combine(every), host.combine(every), atol=1e-11)
+    assert_allclose(there.gram(rows, c), host.gram(rows, c), atol=1e-11)
+    assert_allclose(there.squares(rows, c), host.squares(rows, c), atol=1e-11)
+
+
+@pytest.mark.parametrize(("name", "surrogate"), CASES)
+def test_linear_optima_are_those_of_the_cpu(device, name, surrogate):
+    samples, positive = two_clouds(300, 900, 6, distance=0.8, seed=3)
+    problem = FORMULATIONS[name].problem(positive, 1.0, surrogate, **PARAMETERS[name])
+    gram = DeviceGram.where(Linear(), samples.astype(np.float32), device)
+    found = solve_primal(problem, gram, tol=1e-6)
+    expected = solve_primal(problem, Gram(Linear(), gram.X), tol=1e-6)
+    assert found.status is Status.CONVERGED
+    assert_allclose(found.certificate.primal, expected.certificate.primal, rtol=1e-5)
+
+
+def test_where_linear_models_are_fitted():
+    """On the device if they are dense and fit there; what has no device is as it always was."""
     assert type(DeviceGram.where(Gaussian(1.0), X, None)) is Gram
-    data = replace(pipeline.prepare(TopPush(kernel="linear"), X, POSITIVE), device=made("numpy"))
-    assert type(data.gram) is Gram
+    model, device = TopPush(kernel="linear"), made("numpy")
+    data = replace(pipeline.prepare(model, X, POSITIVE), device=device)
+    assert isinstance(samples_of(data.gram), DeviceSamples)
+    features = TopPush(kernel="rbf", approximation="nystroem", n_components=9)
+    data = replace(pipeline.prepare(features, X, POSITIVE), device=device)
+    assert isinstance(samples_of(data.gram), DeviceSamples)
+    assert type(samples_of(PlacedGram(Linear(), X, made("numpy", n_bytes=100)))) is Samples
+    assert type(DeviceGram.where(Linear(), sp.csr_array(X), device)) is Gram
 
 
 @pytest.mark.parametrize("value", ["gpu", "cuda:", "cuda:x", 0, "CUDA"])

@@ -104,7 +104,8 @@ class TrainingSet:
         if self.feature_map is None:
             return self.gram_of(self.kernel)
         there = slice(None) if self.sample_weight is None else self.sample_weight > 0.0
-        return Gram(Linear(), transform(self.feature_map.fit(self.X[there]), self.X))
+        features = transform(self.feature_map.fit(self.X[there]), self.X)
+        return DeviceGram.where(Linear(), features, self.device)
 
     def gram_of(self, kernel: Kernel) -> Gram:
         """The matrix of any kernel of the samples."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from attop.kernels.base import Kernel
@@ -16,6 +17,23 @@ from attop.kernels.errors import EntryRounding
 from attop.kernels.functions import Gaussian
 from attop.kernels.gaussian import accuracy
 from attop.kernels.gram import Gram
+
+
+@dataclass(frozen=True)
+class PlacedGram(Gram):
+    """Dense samples of a linear model, and the device that products with them are computed on.
+
+    A linear model has no kernel matrix: this is a `Gram` of the CPU in all that it computes itself.
+
+    Parameters
+    ----------
+    kernel, X
+        As for `Gram`.
+    device : Device
+        The device.
+    """
+
+    device: Device
 
 
 @dataclass(frozen=True)
@@ -35,8 +53,10 @@ class DeviceGram(Gram):
     @classmethod
     def where(cls, kernel: Kernel, X: Any, device: Device | None) -> Gram:
         """The kernel matrix on a device if there is one, and entries to compute there."""
-        if device is None or kernel.explicit:
+        if device is None:
             return Gram(kernel, X)
+        if kernel.explicit:
+            return Gram(kernel, X) if sp.issparse(X) else PlacedGram(kernel, X, device)
         return cls(kernel, X, device)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -157,4 +177,4 @@ def expansion(
     return np.concatenate([device.get(maker.between(part, known) @ weights) for part in parts])
 
 
-__all__ = ["DeviceGram", "DeviceScores", "as_numpy", "expansion"]
+__all__ = ["DeviceGram", "DeviceScores", "PlacedGram", "as_numpy", "expansion"]

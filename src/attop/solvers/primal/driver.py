@@ -20,6 +20,7 @@ from attop.problem import Problem
 from attop.solvers.limits import Limits
 from attop.solvers.primal import start as start_of
 from attop.solvers.primal.newton import Newton
+from attop.solvers.primal.on_device import samples_of
 from attop.solvers.primal.samples import Samples
 from attop.solvers.primal.subgradient import Subgradient
 from attop.solvers.solution import Solution, Status
@@ -107,7 +108,7 @@ def _solve(
     if max_iter < 0 and method == "subgradient":
         max_iter = SUBGRADIENT_STEPS
     limits = Limits(max_iter, max_time)
-    samples = Samples(gram.X)
+    samples = samples_of(gram)
     if max_time is not None:
         limits.ending = GATHERED * samples.seconds()
     descent = _begin(problem, samples, start, method, limits, tol)
