@@ -54,6 +54,15 @@ def test_version_is_the_same_everywhere():
     assert f"version: {project['version']}" in citation
 
 
+def test_every_module_of_the_documentation_is_an_attribute():
+    """``import attop`` is enough to reach what the reference lists, whenever that is asked for."""
+    text = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
+    listed = {name.split(".")[0] for name in re.findall(r"module:: attop\.([\w.]+)", text)}
+    assert {"auto", "dask", "forest", "metrics"} <= listed
+    statement = "; ".join(f"attop.{name}" for name in sorted(listed))
+    assert {f"attop.{name}" for name in listed} <= modules_loaded_by(f"import attop; {statement}")
+
+
 PUBLIC_MODULES = [
     "attop",
     "attop.auto",

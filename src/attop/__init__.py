@@ -38,7 +38,9 @@ __all__ = [
 
 #: The modules for users, which are imported when they are first asked for.
 _MODULES = (
+    "auto",
     "calibration",
+    "dask",
     "datasets",
     "experiments",
     "forest",
@@ -46,6 +48,7 @@ _MODULES = (
     "metrics",
     "model_selection",
     "plotting",
+    "rivals",
     "statistics",
 )
 
