@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from attop.solvers.limits import Limits
 from attop.solvers.primal.samples import Samples
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 #: Up to so many features the Hessian is formed and factorised.
 DIRECT_UP_TO = 1500
@@ -41,16 +43,23 @@ def newton_direction(
         return _by_conjugate_gradients(samples, terms, gradient, limits)
     if sum(len(rows) for rows, _, _ in terms) < n_features:
         return _by_rows(samples, terms, gradient)
+    hessian = hessian_of(samples, terms, limits)
+    return None if hessian is None else -factorised(hessian)(gradient)
+
+
+def hessian_of(samples: Samples, terms: list[Curved], limits: Limits) -> Matrix | None:
+    """The sum of the terms, its lower half, which is what is factorised; None out of time."""
+    n_features = samples.n_features
     hessian = np.zeros((n_features, n_features), order="F")
     for rows, weights, centre in terms:
         hessian += samples.gram(rows, weights, limits.out_of_time)
-        # From the centre: the lower half, which is what is factorised.
+        # From the centre.
         total = samples.combine_rows(rows, weights)
         total -= 0.5 * float(np.sum(weights)) * centre
         hessian = dsyr2(-1.0, total, centre, a=hessian, lower=1, overwrite_a=1)
         if limits.out_of_time():
             return None
-    return -_solution(hessian, gradient)
+    return hessian
 
 
 def _by_rows(samples: Samples, terms: list[Curved], gradient: Vector) -> Vector:
@@ -65,7 +74,7 @@ def _by_rows(samples: Samples, terms: list[Curved], gradient: Vector) -> Vector:
     A = np.concatenate(parts)
     if len(A) == 0:
         return -gradient
-    return A.T @ _solution(A @ A.T, A @ gradient) - gradient
+    return A.T @ factorised(A @ A.T)(A @ gradient) - gradient
 
 
 def _by_conjugate_gradients(
@@ -125,10 +134,10 @@ def line_search(slope, at_zero: float) -> float:
     return low[0] if low[0] > 0.0 else high[0]
 
 
-def _solution(bends: NDArray[np.float64], right: Vector) -> Vector:
-    """Solve with ``I + bends``, with a little more on its diagonal where rounding asks for it.
+def factorised(bends: Matrix) -> Callable[[Vector], Vector]:
+    """Solves with ``I + bends``, with a little more on its diagonal where rounding asks for it.
 
-    Only the lower half of the matrix is read.
+    Only the lower half of the matrix is read, and it is lost.
     """
     diagonal = np.diag_indices_from(bends)
     largest = float(np.max(bends[diagonal]))
@@ -136,8 +145,6 @@ def _solution(bends: NDArray[np.float64], right: Vector) -> Vector:
     for more in (0.0, 1e-15, 1e-13, 1e-11):
         bends[diagonal] += more * largest
         factor, failed = dpotrf(bends, lower=1)
-        if not failed:
-            found, _ = dpotrs(factor, right, lower=1)
-            if np.all(np.isfinite(found)):
-                return found
-    return right
+        if not failed and np.all(np.isfinite(factor.diagonal())):
+            return lambda right: dpotrs(factor, right, lower=1)[0]
+    return lambda right: right
