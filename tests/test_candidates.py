@@ -26,7 +26,7 @@ def case(surrogate, C=1.0, n=200, weighted=False, seed=0):
     """A problem whose competitors outnumber its positives."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5))
-    positive = np.arange(n) < n // 6
+    positive = np.arange(n) < n // 10
     X[positive] += 1.5
     weights = rng.integers(1, 4, size=n) * 0.5 if weighted else None
     problem = FORMULATIONS["TopPush"].problem(positive, C, surrogate, sample_weight=weights)
