@@ -23,8 +23,9 @@ from attop.solvers.solution import Solution, Status
 #: 0.076, 0.068 and 0.040; with 3,000 samples 0.143 and 0.099, 0.508 and 0.091; TopPush with 3,000
 #: samples 0.128 and 0.506, 0.567 and 0.112.)
 LEAST_SAMPLES = 2048
-#: Steps after which the exact solver takes over.  (TopPush on w8a, lambda 1e-5, gap 1e-3, needs 172
-#: of them, in 0.5 s of the processor; the exact solver, from the point of 150, took 8 s more.)
+#: Steps after which the exact solver takes over.  (With Newton's alone TopPush on w8a, lambda 1e-5,
+#: gap 1e-3, needs 172 of them, in 0.5 s of the processor; the exact solver, from the point of 150,
+#: took 8 s more.)
 STEPS = 300
 
 

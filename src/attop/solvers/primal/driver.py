@@ -18,7 +18,9 @@ from attop.objectives import (
 )
 from attop.problem import Problem
 from attop.solvers.limits import Limits
+from attop.solvers.primal import candidates
 from attop.solvers.primal import start as start_of
+from attop.solvers.primal.candidates import Candidates
 from attop.solvers.primal.newton import Newton
 from attop.solvers.primal.on_device import samples_of
 from attop.solvers.primal.samples import Samples
@@ -27,6 +29,7 @@ from attop.solvers.solution import Solution, Status
 from attop.surrogates import refuse_unless_quadratic
 
 Vector = NDArray[np.float64]
+Descent = Newton | Candidates | Subgradient
 
 #: The methods by name.
 METHODS = ("newton", "subgradient")
@@ -161,7 +164,9 @@ def _proves(problem: Problem, certificate: Certificate, tol: float) -> bool:
     return certificate_of_zero(problem, certificate).certifies(tol)
 
 
-def _advance(descent: Newton | Subgradient, n_steps: int, limits: Limits) -> Status | None:
+def _advance(
+    descent: Newton | Candidates | Subgradient, n_steps: int, limits: Limits
+) -> Status | None:
     """Make `n_steps` steps, or fewer within the limits; a status where there is nothing to gain.
 
     The next step will take about as long as the longest so far.
@@ -184,7 +189,7 @@ def _begin(
     method: str,
     limits: Limits,
     tol: float,
-) -> Newton | Subgradient:
+) -> Descent:
     """The method at its first point."""
     point = np.zeros(len(problem.positives)), np.zeros(len(problem.competitors))
     if method == "newton":
@@ -192,7 +197,8 @@ def _begin(
         if start is None and start_of.suits(problem, samples):
             near = start_of.from_a_part(problem, samples, limits, tol)
         start = point if start is None else start
-        return Newton(problem, samples, *start, limits, tol, near)
+        newton = Newton(problem, samples, *start, limits, tol, near)
+        return Candidates(newton, limits, tol) if candidates.suits(problem, samples) else newton
     # The average has to be feasible, which a start of another problem need not be.
     if start is not None and infeasibility(problem, *start) <= 1e-12:
         point = start
