@@ -35,7 +35,7 @@ _FAR_SINGLE, _FAR_DOUBLE = 1e-4, 1e-10
 _MANY_FAR = 1 / 4
 #: Multiplications of one product of matrices, so that an interrupt is seen in between, and samples
 #: from which on one is shared by threads.
-_WORK, _LEAST = 2**31, 256
+_WORK, _LEAST = 2**31, 512
 #: Entries of samples far out that are computed at once.
 _MENDED = 2**22
 
@@ -309,8 +309,8 @@ class Samples:
             turn(start, stop)
 
         # Threads of BLAS wait for each other, and for long where the processor is shared: ours
-        # take a piece each.
-        step = min(max(1, _WORK // max(1, some.size)), max(_LEAST, -(-n // workers.count)))
+        # take one piece after the other.
+        step = min(max(1, _WORK // max(1, some.size)), max(_LEAST, -(-n // (4 * workers.count))))
         ranges = [(part.start, part.stop) for part in slices(n, step)]
         with_one_blas_thread(workers.call, piece, ranges)
 
