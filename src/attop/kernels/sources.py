@@ -136,8 +136,7 @@ class GaussianSource:
 
     def precise(self, rows) -> NDArray[np.float64]:
         """The kernel matrix of `rows` itself, in double precision."""
-        samples = as_float64(self.original[rows])
-        return gaussian.gaussian_kernel(samples, samples, self.gamma)
+        return gaussian.gaussian_whole(as_float64(self.original[rows]), self.gamma)[0]
 
     def _entries(self, rows, out, others: Samples, workers) -> None:
         """Write the entries of the samples at `rows` with all `others`, by products."""
