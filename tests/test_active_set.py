@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from attop.families import QuantileHinge, QuantileQuadratic
 from attop.families.top_mean import mean_of_largest
@@ -100,6 +100,18 @@ def test_products_and_factors_of_the_dense_matrix(dtype):
         solve_system = dense.solver(some, added, 0.5, precise)
         assert_allclose(solve_system(right), np.linalg.solve(system, right), rtol=rtol, atol=rtol)
         assert_allclose(solve_system(right[:, 0]), solve_system(right)[:, 0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("precise", [False, True])
+def test_threads_share_large_factors_and_many_right_sides(precise):
+    rng = np.random.default_rng(0)
+    features, some = rng.normal(size=(700, 720)), np.arange(700)
+    matrix = features @ features.T / 720 + np.eye(700)
+    right = np.asfortranarray(rng.normal(size=(700, 130)))
+    given, rtol = right.copy(), 1e-10 if precise else 1e-3
+    solve_system = Dense(matrix, np.zeros(700), Workers()).solver(some, np.zeros(700), 0.0, precise)
+    assert_allclose(matrix @ solve_system(right), right, rtol=rtol, atol=rtol)
+    assert_array_equal(right, given)
 
 
 def test_factors_are_updated_for_some_variables_more_and_some_less():

@@ -136,7 +136,7 @@ DATASETS = {
         "FashionMNIST, class 1 (trousers) against the rest, gamma 1/784",
     ),
     "cifar10": Dataset(
-        lambda n: _images("cifar10_12k"),
+        lambda n: _images("cifar10_12k" if n <= 10_000 else "cifar10"),
         10_000,
         1 / 3072,
         "CIFAR10, class 1 (automobiles) against the rest, gamma 1/3072",

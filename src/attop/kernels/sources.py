@@ -6,14 +6,16 @@ and says how far they may be off.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from attop._threads import with_one_blas_thread
 from attop.kernels import compiled, gaussian
-from attop.kernels.blocks import as_float64, parts
+from attop.kernels.blocks import as_float64, parts, slices
 from attop.kernels.errors import EntryErrors
 from attop.kernels.gram import Gram
 
@@ -31,8 +33,9 @@ _SPARSER, _SPREAD = 4, 2**14
 _FAR_SINGLE, _FAR_DOUBLE = 1e-4, 1e-10
 #: With a larger share of samples far out, all columns are kept in double precision.
 _MANY_FAR = 1 / 4
-#: Multiplications of one product of matrices, so that an interrupt is seen in between.
-_WORK = 2**33
+#: Multiplications of one product of matrices, so that an interrupt is seen in between, and samples
+#: from which on one is shared by threads.
+_WORK, _LEAST = 2**31, 512
 #: Entries of samples far out that are computed at once.
 _MENDED = 2**22
 
@@ -133,8 +136,7 @@ class GaussianSource:
 
     def precise(self, rows) -> NDArray[np.float64]:
         """The kernel matrix of `rows` itself, in double precision."""
-        samples = as_float64(self.original[rows])
-        return gaussian.gaussian_kernel(samples, samples, self.gamma)
+        return gaussian.gaussian_whole(as_float64(self.original[rows]), self.gamma)[0]
 
     def _entries(self, rows, out, others: Samples, workers) -> None:
         """Write the entries of the samples at `rows` with all `others`, by products."""
@@ -144,8 +146,12 @@ class GaussianSource:
             X, some = csr_arrays(others.X), csr_arrays(self.samples.X[rows])
             workers.over_rows(compiled.sparse_gaussian, n, X, norms, some, own, gamma, out)
         else:
-            self.samples.inner_products(rows, out, others)
-            workers.over_rows(compiled.gaussian_minus_one, n, out, own, norms, gamma)
+
+            def turn(start: int, stop: int) -> None:
+                """Inner products into entries, while they are in the cache."""
+                compiled.gaussian_minus_one(start, stop, out, own, norms, gamma)
+
+            self.samples.inner_products(rows, out, others, workers, turn)
 
     def _mend(self, out, rows, columns) -> None:
         """Compute the entries at `rows` x `columns` that the product cannot tell."""
@@ -283,17 +289,29 @@ class Samples:
             return int(np.max(np.diff(self.X.indptr), initial=1))
         return int(self.X.shape[1])
 
-    def inner_products(self, rows, out, others: Samples) -> None:
-        """Write the inner products of sample ``rows[i]`` with all `others` into ``out[i]``."""
-        X = others.X
+    def inner_products(
+        self, rows, out, others: Samples, workers: Workers, turn: Callable[[int, int], None]
+    ) -> None:
+        """Write the inner products of sample ``rows[i]`` with all `others` into ``out[i]``.
+
+        Whatever becomes of those with a range of the others is left to `turn`.
+        """
+        X, n = others.X, others.n_samples
         if sp.issparse(X):
             out[:] = (X @ self.X[rows].toarray().T).T
-        else:
-            some = self.X[rows]
-            step = max(1, _WORK // max(1, some.size))
-            for start in range(0, len(X), step):
-                part = slice(start, start + step)
-                np.matmul(some, X[part].T, out=out[:, part])
+            workers.over_rows(turn, n)
+            return
+        some = self.X[rows]
+
+        def piece(start: int, stop: int) -> None:
+            np.matmul(some, X[start:stop].T, out=out[:, start:stop])
+            turn(start, stop)
+
+        # Threads of BLAS wait for each other, and for long where the processor is shared: ours
+        # take one piece after the other.
+        step = min(max(1, _WORK // max(1, some.size)), max(_LEAST, -(-n // (4 * workers.count))))
+        ranges = [(part.start, part.stop) for part in slices(n, step)]
+        with_one_blas_thread(workers.call, piece, ranges)
 
     def subset(self, rows) -> Samples:
         """The samples at `rows`."""

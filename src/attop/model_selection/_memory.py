@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attop._threads import map_in_threads, with_one_blas_thread
+from attop.kernels.blocks import BLOCK, slices
 from attop.kernels.device.gram import DeviceGram
-from attop.kernels.functions import BLOCK, Gram, Kernel
+from attop.kernels.functions import Gram, Kernel
 
 #: A new support is remembered instead of the old where less than this share of it is known.
 _KNOWN_ENOUGH = 0.8
@@ -159,12 +161,22 @@ class RememberingGram(Gram):
         if np.count_nonzero(known) < _KNOWN_ENOUGH * len(rows) or not known.any():
             return super().among(rows, coefficients)
         sums = np.zeros(coefficients.shape)
-        sums[known] = self.entries.product(rows[known], coefficients[known])
+        product = self.entries.product
+        sums[known] = with_one_blas_thread(product, rows[known], coefficients[known])
         new = np.flatnonzero(~known)
-        for part in (new[i : i + BLOCK] for i in range(0, len(new), BLOCK)):
-            entries = super().block(rows[part], rows)
-            sums[part] += entries @ coefficients
-            sums[known] += entries[:, known].T @ coefficients[part]
+        if len(new) == 0:
+            return sums
+
+        def with_new(part: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            entries = Gram.block(self, rows[new], rows[part])
+            return entries @ coefficients[part], entries.T @ coefficients[new]
+
+        pieces = slices(len(rows), max(1, BLOCK**2 // len(new)))
+        found = map_in_threads(with_new, pieces, self.kernel.threads)
+        for part, (of_new, of_part) in zip(pieces, found, strict=True):
+            of_part[~known[part]] = 0.0  # they are among the new ones
+            sums[new] += of_new
+            sums[part] += of_part
         return sums
 
     def _entries_among(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop import objectives
+from attop._threads import with_one_blas_thread
 from attop._weights import weighted, weighted_sum
 from attop.families.base import Cap
 from attop.kernels.blocks import slices
@@ -384,7 +385,8 @@ class State:
         matrix = self._dense(self.rows[chosen], self._penalty(chosen))
         block = self._block(chosen, np.empty((0, 0)))
         terms = self.terms(int(np.count_nonzero(self.is_alpha[chosen])))
-        found = solve_active_set(
+        found = with_one_blas_thread(  # the matrix has threads of its own
+            solve_active_set,
             block,
             matrix,
             self._group(chosen),

@@ -43,6 +43,12 @@ class Kind(NamedTuple):
         worst = _largest(violation, most)
         return self.first + which[worst], violation[worst]
 
+    def n_outside(self) -> int:
+        """How many sit at a bound that they should leave."""
+        rise = self.rises & ~self.falls & (self.rates > self.level)
+        fall = self.falls & ~self.rises & (self.rates < self.level)
+        return int(np.count_nonzero(rise) + np.count_nonzero(fall))
+
     def highest(self) -> float:
         """Largest rate of what can rise."""
         return float(np.max(self.rates, where=self.rises, initial=-np.inf))
@@ -132,7 +138,9 @@ def free_block(state: State, effort: float) -> NDArray[np.intp] | None:
     chosen = _nearest(kinds, min(most, n_free + n_violators + tuning.violators))
     missing = ~state.store.cached(state.rows[chosen])
     missing[:n_free] = False  # the free ones come first, and all of them
-    some = np.cumsum(missing) <= max(tuning.violators // 2, n_free // 3)
+    # Those that do not violate yet wait: each column of theirs that is not needed costs as much.
+    outside = sum(kind.n_outside() for kind in kinds)
+    some = np.cumsum(missing) <= min(max(tuning.violators // 2, n_free // 3), outside)
     chosen = np.concatenate([chosen[some | ~missing], _blockers(state, tuning.violators)])
     return np.unique(chosen)
 

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop._scores import Scores
+from attop._threads import with_one_blas_thread
+from attop.kernels.blocks import slices
 from attop.kernels.columns import ColumnStore
 from attop.kernels.sources import GaussianSource
 from attop.solvers.exact.scaling.column_sums import Stage
@@ -32,18 +34,22 @@ def spread_of_all(
 ) -> NDArray[np.float64]:
     """Norm of what the reference leaves of ``phi`` of each sample, at most."""
     spreads = np.empty(store.n_samples)
-    slots, slack = store.slot_of_row[reference], _slack(store, reference)
-    features = np.empty((len(reference), TILE))
+    slack = with_one_blas_thread(_slack, store, reference)
+    slots = store.slot_of_row[reference]
     edges = np.linspace(0, len(reference), 1 + BANDS).astype(int)  # what is above is zero
-    for start in range(0, store.n_samples, TILE):
-        kernel = store.buffer[slots, start : start + TILE].astype(np.float64)
+
+    def fill(start: int, stop: int) -> None:
+        kernel = store.buffer[slots, start:stop].astype(np.float64)
         kernel += store.source.shift
-        some = features[:, : kernel.shape[1]]
+        some = np.empty_like(kernel)
         for first, last in pairwise(edges):
             np.matmul(basis[first:last, :last], kernel[:last], out=some[first:last])
-        tile = np.arange(start, start + kernel.shape[1])
+        tile = np.arange(start, stop)
         explained = np.einsum("ij,ij->j", some, some)
         spreads[tile] = spread(store, explained, tile, slack[tile])
+
+    tiles = [(tile.start, tile.stop) for tile in slices(store.n_samples, TILE)]
+    with_one_blas_thread(store.workers.call, fill, tiles)
     return spreads
 
 
@@ -68,6 +74,10 @@ def proved_norms(
 
 def orthonormal(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
     """Coefficients of an orthonormal basis of the span of `rows`: the inverse Cholesky factor."""
+    return with_one_blas_thread(_inverse_factor, store, rows)  # several wait for each other
+
+
+def _inverse_factor(store: ColumnStore, rows: NDArray[np.intp]) -> NDArray[np.float64]:
     return _triangular_inverse(np.asarray(np.linalg.cholesky(_ridged(store, rows)), np.float64))
 
 

@@ -19,6 +19,8 @@ from attop.kernels.columns import Workers
 
 #: Columns of a factor that are finished at once, and those of its smallest triangles.
 _BAND, _SMALLEST = 128, 32
+#: Rows below a band, and right sides, from twice as many of which threads share the work.
+_SHARED, _SIDES = 256, 32
 #: A factor serves for other variables, too, if they are its own but for one in so many.  (4
 #: instead: 1.0 to 1.1 of the time of fits to images; none but its own: 1.1 to 1.4.)
 _UPDATED = 10
@@ -109,7 +111,7 @@ class Dense:
             diagonal += added.astype(dtype)
             diagonal += dtype(ridge * np.finfo(dtype).eps) * np.abs(diagonal)
             try:
-                return _Factor(matrix)
+                return _Factor(matrix, self.workers)
             except np.linalg.LinAlgError:
                 continue
         raise np.linalg.LinAlgError("The matrix is not positive definite.")
@@ -187,30 +189,47 @@ class _Factor:
     """Cholesky's factor in the place of the lower triangle, by bands.
 
     LAPACK's own would do, but SciPy's threads wait for work long after a call, and hold those of
-    NumPy up.
+    NumPy up.  So do the threads of BLAS: each of ours takes a piece with one of them.
     """
 
-    def __init__(self, matrix: NDArray[Any]) -> None:
-        self.matrix, n = matrix, len(matrix)
+    def __init__(self, matrix: NDArray[Any], workers: Workers) -> None:
+        self.matrix, self.workers, n = matrix, workers, len(matrix)
         self.bands = list(pairwise([*range(0, n, _BAND), n]))
-        self.inverses = []
+        self.inverses: list[NDArray[Any]] = []
         for start, stop in self.bands:
-            if start:
-                matrix[start:, start:stop] -= matrix[start:, :start] @ matrix[start:stop, :start].T
+            band = matrix[start:stop, :start]
+            matrix[start:stop, start:stop] -= band @ band.T
             inverse = _inverse_factor(matrix[start:stop, start:stop])
             self.inverses.append(inverse)
-            if stop < n:
-                matrix[stop:, start:stop] = matrix[stop:, start:stop] @ inverse.T
+            below = n - stop, matrix[stop:, : start + len(inverse)], band, inverse
+            workers.over_rows(_finish_band, *below, least=_SHARED)
 
     def solve(self, right: Array) -> Array:
         """Forwards and backwards."""
-        x = right.astype(self.matrix.dtype)
+        x = np.array(right.T, dtype=self.matrix.dtype, order="C").T
+        if x.ndim == 1:
+            self._solve(0, 1, x[:, np.newaxis])
+        else:
+            self.workers.over_rows(self._solve, x.shape[1], x, least=_SIDES)
+        return x.astype(np.float64)
+
+    def _solve(self, first: int, last: int, right: NDArray[Any]) -> None:
+        """Solve for some of the right sides, in place."""
+        x = right[:, first:last]
         for (start, stop), inverse in zip(self.bands, self.inverses, strict=True):
             x[start:stop] = inverse @ (x[start:stop] - self.matrix[start:stop, :start] @ x[:start])
         for (start, stop), inverse in zip(self.bands[::-1], self.inverses[::-1], strict=True):
             below = self.matrix[stop:, start:stop].T @ x[stop:]
             x[start:stop] = inverse.T @ (x[start:stop] - below)
-        return x.astype(np.float64)
+
+
+def _finish_band(
+    first: int, last: int, below: NDArray[Any], band: NDArray[Any], inverse: NDArray[Any]
+) -> None:
+    """The rows of a factor below the triangle of a band."""
+    done, rows = band.shape[1], below[first:last]
+    rows[:, done:] -= rows[:, :done] @ band.T
+    rows[:, done:] = rows[:, done:] @ inverse.T
 
 
 def _inverse_factor(matrix: NDArray[Any]) -> NDArray[Any]:
