@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from attop.families.base import BetaTerms
-from attop.kernels import compiled
 from attop.solvers.exact.subproblem.active_set import solve_active_set
 from attop.solvers.exact.subproblem.block import Block, Group, Terms
 from attop.solvers.exact.subproblem.dense import Array, Dense
+from attop.solvers.exact.subproblem.rows import add_rows, upper_triangle
 from attop.solvers.limits import Limits
 
 #: Added to the diagonal of what is factorised, relative to it: a few units of rounding.
@@ -49,13 +49,13 @@ class _Known(Dense):
     def times(self, x: Array) -> Array:
         """The matrix times a vector, of which only what is not zero costs anything."""
         used, product = np.flatnonzero(x), np.zeros(len(x))
-        compiled.add_columns(0, len(x), self.matrix, used, x[used], product)
+        add_rows(self.matrix, used, x[used], product)
         return product
 
     def _factor(self, some: NDArray[np.intp], added: Array, lift: float, dtype: Any) -> Any:
         """The factor of the rows and columns `some`, in double precision whatever is asked for."""
-        matrix = self.matrix.take(some, axis=0).take(some, axis=1)
-        matrix += lift
+        matrix = np.empty((len(some), len(some)))
+        upper_triangle(self.matrix, some, lift, matrix)
         diagonal = np.einsum("ii->i", matrix)
         diagonal += added
         diagonal *= 1.0 + _RIDGE
@@ -99,7 +99,7 @@ def _group_at(block: Block, group: Group, cap: float, n_alphas: int) -> Group:
     members = np.flatnonzero(block.member)
     copies = block.weight[members]
     block.group_column[:] = 0.0
-    compiled.add_columns(0, len(block.value), block.kernel, members, copies, block.group_column)
+    add_rows(block.kernel, members, copies, block.group_column)
     return group._replace(
         cap=cap,
         members=len(members),
