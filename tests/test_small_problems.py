@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from typer.testing import CliRunner
 
 import attop
-from attop import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK, objectives, pipeline
+from attop import SVM, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK, objectives, pipeline
 from attop.kernels.functions import Gaussian, Gram, Laplacian
 from attop.kernels.matrix import KnownGram, MatrixStore
 from attop.metrics import get_scorer
@@ -47,6 +47,23 @@ def test_the_whole_matrix_leads_to_the_optimum_of_columns(estimator, C, surrogat
     again = objectives.certify(problem, data.gram, whole.alpha, whole.beta)
     assert again.gap <= 1e-7
     assert_allclose(whole.scores, again.scores, atol=1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+@pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, SVM()], ids=str)
+def test_guesses_of_what_is_free_lead_to_the_optimum_of_faces(estimator, surrogate, C, weighted):
+    X, y = cloud(200)
+    weights = np.random.default_rng(1).integers(1, 4, len(y)).astype(float) if weighted else None
+    model = type(estimator)(**estimator.get_params()).set_params(C=C, surrogate=surrogate)
+    data = pipeline.prepare(model, X, y, weights)
+    problem = pipeline.problem_of(model, data)
+    # From the first step on, and after few moves, guesses are far off.
+    tunings = Tuning(faces=0, before_face=20), Tuning(faces=10**9)
+    found = [solve(problem, data.gram, tol=1e-7, tuning=tuning).certificate for tuning in tunings]
+    assert all(certificate.certifies(1e-7) for certificate in found)
+    assert_allclose(found[0].dual, found[1].dual, rtol=2e-7)
 
 
 def test_weights_are_copies_in_a_small_problem():

@@ -334,7 +334,9 @@ class State:
 
         everyone = np.arange(len(self.rows))
         look = enough if gap > 0.0 else None
-        block, group, effort = self._solved(everyone, tolerance, most, limits, look)
+        # Guesses creep where a sample has two variables.
+        alone = len(self.rows) <= self.store.n_samples
+        block, group, effort = self._solved(everyone, tolerance, most, limits, look, alone)
         self._take_over(block, group)
         return effort
 
@@ -354,6 +356,7 @@ class State:
         most: int | None,
         limits: Limits,
         enough: Callable[[Block, Group], bool] | None = None,
+        whole: bool = False,
     ) -> tuple[Block, Group, tuple[int, int, int]]:
         """The subproblem on the variables `chosen` at its solution, the group, and the effort."""
         self.store.fetch(self.rows[chosen])
@@ -375,6 +378,7 @@ class State:
                 most,
                 limits,
                 enough,
+                whole,
             )
         finally:
             np.fill_diagonal(block.kernel, diagonal)  # the matrix may be that of the store

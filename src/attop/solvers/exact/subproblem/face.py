@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attop.solvers.exact.subproblem.block import SAME, Block, Group, Terms
+from attop.solvers.exact.subproblem.rows import add_rows
 from attop.solvers.exact.subproblem.system import Pull, System
 
 #: Solutions of smaller and smaller systems, at most.
 _ROUNDS = 12
 #: Sums of moves that differ by more, relative to them, are not equal.
 _UNBALANCED = 1e-11
-#: Rows of a matrix so many times fewer than all are copied before they are summed up.
-_FEW = 4
 #: Added to the diagonal at least, relative to its largest entry.
 LEAST_RIDGE = 1e-10
 
@@ -188,10 +187,8 @@ def newton_on_face(
         return group, False
     face, rise = found
     moving = np.flatnonzero(face.move)
-    if _FEW * len(moving) <= len(face.move):
-        change = face.move[moving] @ block.kernel[moving] - rise * block.group_column
-    else:  # rows are not worth copying
-        change = block.kernel @ face.move - rise * block.group_column
+    change = -rise * block.group_column
+    add_rows(block.kernel, moving, face.move[moving], change)
     cross = float(np.dot(block.group_column, face.move)) - rise * group.square
     slope = float(np.dot(block.rate, face.move)) - rise * group_rate
     curvature = float(np.dot(change, face.move)) - rise * cross

@@ -14,6 +14,7 @@ from attop._threads import with_one_blas_thread
 from attop.families.base import BetaTerms
 from attop.solvers.exact.subproblem.block import Block, Group, Terms
 from attop.solvers.exact.subproblem.face import LEAST_RIDGE, newton_on_face
+from attop.solvers.exact.subproblem.guesses import guess_all
 from attop.solvers.exact.subproblem.interior import Kernels, interior_point
 from attop.solvers.exact.subproblem.moves import move_pairs
 from attop.solvers.exact.tuning import Tuning
@@ -26,6 +27,8 @@ CALL, EVEN = 2**23, 256
 _COUNTED = 16
 #: By this factor the ridge of Newton's method grows where its moves go too far.
 _STIFFER = 100.0
+#: Where faces need a larger ridge, guesses of what is free would run in circles.
+_SOFT = 1e-8
 
 
 def solve_subproblem(
@@ -40,6 +43,7 @@ def solve_subproblem(
     most: int | None = None,
     limits: Limits = UNLIMITED,
     enough: Callable[[Block, Group], bool] | None = None,
+    whole: bool = False,
 ) -> tuple[Group, int, int, int]:
     """Maximise the dual over the block, in place.
 
@@ -63,6 +67,8 @@ def solve_subproblem(
         How much time there is.
     enough : callable, optional
         Says whether a point does, whatever violation remains; asked where more would be costly.
+    whole : bool
+        Whether the block has all variables there are, and may be solved by guesses.
 
     Returns
     -------
@@ -74,6 +80,8 @@ def solve_subproblem(
     # As many pair moves (each O(b)) as cost what the interior-point method (O(b^3)) would.
     budget = 200 + 4 * len(block.value) + len(block.value) ** 2 // 60
     total = turns = since = batches = 0
+    # With the price of the norm a guess solves for no more than one step to the optimum.
+    n_faces, guessing = 0, whole and not betas.norm_price
     ridge, faces = LEAST_RIDGE, len(block.value) >= tuning.face_from
     while turns < tuning.turns and batches != most:
         n_free = int(np.count_nonzero((block.rise > 0.0) & (block.fall > 0.0))) if faces else 0
@@ -95,8 +103,18 @@ def solve_subproblem(
         if look is not None and look(block, group):
             break
         if faces and since < budget:
-            numbers = lift, betas.norm_price, norm2_outside
-            group, ridge = _to_face(block, group, terms, numbers, ridge)
+            n_faces += 1
+            guessed = None
+            if guessing and n_faces > tuning.faces and ridge <= _SOFT:
+                guessed = with_one_blas_thread(
+                    guess_all, block, group, terms, betas, lift, tolerance, limits
+                )
+                guessing = guessed is not None  # as they may fail again
+            if guessed is not None:
+                group = guessed
+            else:
+                numbers = lift, betas.norm_price, norm2_outside
+                group, ridge = _to_face(block, group, terms, numbers, ridge)
             if look is not None and look(block, group):
                 break
             continue

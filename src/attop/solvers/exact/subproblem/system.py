@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from attop.solvers.exact.subproblem.rows import upper_triangle
+
 #: Variables that leave a system are dropped from its factor while they are no more than one in so
 #: many: a solve for each costs six over n of a factorisation.
 _DROPPED = 8
@@ -87,14 +89,12 @@ class System:
         held = free[self.held]
         size = len(held)
         matrix = np.empty((size + 1, size + 1))
-        matrix[:size, :size] = kernel.take(held, axis=0).take(held, axis=1)
+        upper_triangle(kernel, held, lift, matrix)
         every = np.einsum("ii->i", matrix)
         every[:size] += own[self.held]
         if self.pairs is not None:
             self.place = np.searchsorted(self.held, self.pairs.first)
             every[self.place] += self.pairs.joint() - self.pairs.of_first
-        if lift:
-            matrix[:size, :size] += lift
         column, square = (0.0, 1.0) if group is None else group
         matrix[size, :size] = matrix[:size, size] = column
         matrix[size, size] = square
