@@ -227,8 +227,10 @@ def _by_weights(X, rows, a, w):
     terms = np.abs(a) @ np.abs(X[rows]) + LONG(1e-300)
     middle = X.mean(axis=0)
     X = X.astype(LONG) - middle
-    # Sums of alphas and betas that differ, which is judged elsewhere, let the origin take part.
+    # Sums of alphas and betas that differ, which is judged elsewhere, let the origin take part, and
+    # sums that are equal are so but for rounding: a feature may be 0 but for its middle.
     apart = np.abs(a @ X[rows] - w) - abs(np.sum(a)) * 2.0 * np.max(np.abs(X), axis=0)
+    apart -= len(rows) * np.finfo(LONG).eps * (np.abs(a) @ np.abs(X[rows]))
     return X @ w + middle @ w, w @ w, float(np.max(apart / terms, initial=0.0))
 
 
