@@ -7,10 +7,12 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from attop import SVM
 from attop.kernels.columns import ColumnStore, Workers
 from attop.kernels.functions import Gram, Kernel
 from attop.kernels.linear import LinearStore
 from attop.kernels.sources import column_source
+from attop.solvers.solution import Status
 from conftest import kernel_matrix, scarce_columns, two_clouds
 
 X, _ = two_clouds(60, 140, 5, seed=11)
@@ -112,8 +114,24 @@ def test_a_whole_leaves_room_for_its_parts_but_keeps_what_it_has():
 
 
 def test_distances_of_samples_do_not_know_their_offset():
+    farthest = np.max(np.sum((X - X[0]) ** 2, axis=1))
     with opened(Kernel("poly", gamma=1.0, degree=1, coef0=0.0)) as store:
-        assert store.extent == pytest.approx(np.max(np.sum((X - X[0]) ** 2, axis=1)))
+        assert store.extent == pytest.approx(farthest)
+    for offset in (0.0, 1e4):
+        sparse = LinearStore(sp.csr_array(X.astype(np.float64) + offset), Workers())
+        assert sparse.extent == pytest.approx(farthest, rel=1e-4)
+    alike = np.full((9, 3), 1e4 / 3.0)
+    assert LinearStore(sp.csr_array(alike), Workers()).extent == 0.0
+
+
+def test_sparse_samples_with_an_offset_can_be_told_apart():
+    """A hard margin is one, however far from the origin: the dual variables do not diverge."""
+    rng = np.random.default_rng(0)
+    y = np.arange(16) % 2
+    samples = rng.normal(size=(16, 8)) + 4.0 * y[:, np.newaxis] + 6e4
+    model = SVM(kernel="linear", C=np.inf, tol=1e-3).fit(sp.csr_array(samples), y)
+    assert model.status_ is Status.CONVERGED
+    assert model.score(sp.csr_array(samples), y) == 1.0
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])

@@ -11,6 +11,7 @@ features costs no digits.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -57,10 +58,24 @@ class LinearStore:
         self.centre = np.zeros(X.shape[1])
         if not sp.issparse(X):
             self.centre = gaussian.centre(X[:: max(1, self.n_samples // FOR_CENTRE)])
-        #: Largest entry of the diagonal, and largest squared norm of a sample.
-        self.largest = self.extent = (
+        #: Largest entry of the diagonal: of dense samples the largest square from their centre.
+        self.largest = (
             float(np.max(_squares(X))) if sp.issparse(X) else _largest_square(X, self.centre)
         )
+
+    @cached_property
+    def extent(self) -> float:
+        """Largest squared distance of a sample from the first one, or from the centre.
+
+        Sparse samples have no centre, so that their norms would grow with an offset.
+        """
+        if not sp.issparse(self.X):
+            return self.largest
+        squares = _squares(self.X)
+        products = product_of_all(self.X, self.X[[0]].toarray()[0].astype(np.float64))
+        apart = float(np.max(squares + squares[0] - 2.0 * products))
+        # Of samples that are all alike rounding remains.
+        return apart if apart > 16.0 * self.precision * self.largest else 0.0
 
     def diagonal(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Entries of the diagonal."""
