@@ -68,7 +68,8 @@ class Tuning:
         From so many samples on, a subsample is solved first, and then the active part, which
         must be so many times smaller than the whole: its columns are computed twice.
     free_by_parts : float
-        With a larger share of the subsample free there are no active parts, if all columns fit.
+        With more free variables for each sample of the subsample there are no active parts, if all
+        columns fit.
     cheaper : int
         From so many times more samples on where columns cost no more than a pass over them.
     share : int
