@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -203,7 +204,7 @@ def sparse_case(name: str, kernel: str, surrogate: str, **parameters):
     return problem, Gram(Kernel(kernel, gamma=0.1), X.astype(np.float32))
 
 
-AT_ONCE, BY_PARTS = Tuning(parts_from=10**9), Tuning(cheaper=1)
+AT_ONCE, BY_PARTS = Tuning(parts_from=10**9), Tuning(cheaper=1, free_by_parts=1.0)
 
 
 @pytest.mark.parametrize("surrogate", ["hinge", "quadratic_hinge"])
@@ -222,6 +223,19 @@ def test_solving_the_active_part_gives_the_optimum_of_the_whole(
         assert by_parts.stats["parts"] > 0
         if kernel == "rbf":  # the other has few support vectors in any case
             assert by_parts.stats["columns"] < at_once.stats["columns"]
+
+
+@pytest.mark.parametrize(("name", "parameters"), HARD)
+def test_with_many_free_variables_the_whole_follows_the_subsample_at_once(name, parameters):
+    problem, gram = sparse_case(name, "rbf", "quadratic_hinge", **parameters)
+    many = replace(BY_PARTS, free_by_parts=0.0)
+    at_once, by_parts = (
+        solve(problem, gram, tol=1e-5, random_state=0, tuning=tuning) for tuning in (many, BY_PARTS)
+    )
+    assert at_once.stats["seconds_subsample"] > 0.0
+    assert at_once.stats.get("parts", 0) == 0
+    assert at_once.status is Status.CONVERGED
+    assert at_once.certificate.dual == pytest.approx(by_parts.certificate.dual, rel=2e-5)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])

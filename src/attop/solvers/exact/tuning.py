@@ -45,6 +45,8 @@ class Tuning:
     guesses_from, guesses_up_to, on_device_from, on_device_up_to : int
         So many free variables are solved for all at once, by guesses of what is free; more on a
         device.
+    joining, joining_on_device : int
+        One variable for so many that are free may need a column that must be computed.
     products : float
         A factorisation of n variables costs what pair moves do that go through ``n^3`` entries
         over this number.
@@ -67,6 +69,9 @@ class Tuning:
     parts_from, smaller : int
         From so many samples on, a subsample is solved first, and then the active part, which
         must be so many times smaller than the whole: its columns are computed twice.
+    free_by_parts : float
+        With more free variables for each sample of the subsample there are no active parts, if all
+        columns fit.
     cheaper : int
         From so many times more samples on where columns cost no more than a pass over them.
     share : int
@@ -114,6 +119,8 @@ class Tuning:
     guesses_from: int = 512  # 1536: 4,000 images 1.1; never: 10,000 images 2
     products: float = 20000.0  # 1800: CIFAR10 1.1 to 1.5, MNIST, quadratic hinge 1.0; at once: same
     guesses_up_to: int = 10000  # not measured: a matter of memory
+    joining: int = 6  # 3: CIFAR10, lambda 1e-5, 1.02 to 1.09, MNIST, quadratic hinge 1.1; 12: same
+    joining_on_device: int = 3
     on_device_from: int = 512
     on_device_up_to: int = 32768
     failing: float = 0.1
@@ -130,6 +137,7 @@ class Tuning:
     parts_from: int = 4096  # same; same
     cheaper: int = 4  # 1: w8a 0.9 to 3.6, a9a 1.2 to 2.3
     smaller: int = 3  # 2: up to 1.4; 4: same, linear 1.3, SVM of 45,000 images 1.6; 8: 1.2 to 1.8
+    free_by_parts: float = 1 / 6  # parts always: 10,000 of CIFAR10 1.04 to 1.17; without: MNIST 1.5
     share: int = 8  # 1.02 to 1.48; 0.60 to 1.14
     roughly: float = 1e-2  # 1.03 to 1.10; 0.99
     further: float = 0.03  # 1.06; 1e-2: 0.92 to 0.99

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from attop import objectives
 from attop.kernels.columns import ColumnStore
 from attop.solvers.exact.outer.state import State, Store
-from attop.solvers.exact.outer.working_set import choose, choose_large, free_block, large_block
+from attop.solvers.exact.outer.working_set import (
+    choose,
+    choose_large,
+    count_free,
+    free_block,
+    large_block,
+)
 from attop.solvers.exact.scaling import parts
 from attop.solvers.exact.scaling import start as starts
 from attop.solvers.exact.scaling.forecast import Forecast
@@ -102,8 +108,11 @@ class Loop:
             return Status.MAX_TIME
         # Competitors that it does not know are too high by its scores, and so their threshold.
         self.expected = objectives.threshold(part.problem, small.scores)
+        # The columns of free variables are needed in full: by parts they are computed twice.
+        many_free = count_free(small) > self.tuning.free_by_parts * len(part.rows)
+        self.by_parts = not (many_free and _all_fit(state))
         del small, part
-        active = self._active_part(scores, alpha, beta)
+        active = self._active_part(scores, alpha, beta) if self.by_parts else None
         state.scores[:] = 0.0
         if active is not None:
             part, store = active
@@ -307,12 +316,18 @@ class Loop:
             )
 
 
+def _all_fit(state: State) -> bool:
+    """Whether there is room for all kernel columns."""
+    store = state.store
+    return isinstance(store, ColumnStore) and store.capacity >= store.n_samples
+
+
 def _parts_from(state: State) -> int:
     """From how many samples on parts of them are solved first: more where columns cost little.
 
     And all of them fit.
     """
     store, tuning = state.store, state.tuning
-    if not isinstance(store, ColumnStore) or store.capacity < store.n_samples:
+    if not isinstance(store, ColumnStore) or not _all_fit(state):
         return tuning.parts_from
     return tuning.parts_from * (tuning.cheaper if store.source.work < tuning.pass_cost else 1)

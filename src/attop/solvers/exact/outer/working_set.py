@@ -104,8 +104,8 @@ def large_block(state: State) -> int:
     most = int(min(tuning.large_numbers / rank, tuning.large_operations / rank**2))
     if most < 4 * rank or most <= tuning.violators:
         return 0
-    n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in _kinds(state))
-    return min(max(min(tuning.large, tuning.per_feature * rank), 2 * n_free), most, len(state.rows))
+    large = max(min(tuning.large, tuning.per_feature * rank), 2 * count_free(state))
+    return min(large, most, len(state.rows))
 
 
 def free_block(state: State, effort: float) -> NDArray[np.intp] | None:
@@ -122,12 +122,13 @@ def free_block(state: State, effort: float) -> NDArray[np.intp] | None:
     kinds, tuning = _kinds(state), state.tuning
     n_free = sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in kinds)
     if isinstance(state.store, DeviceStore):
-        least = tuning.on_device_from
+        least, joining = tuning.on_device_from, tuning.joining_on_device
         largest = min(tuning.on_device_up_to, state.store.largest_block())
     elif effort < n_free**3 / tuning.products:
         return None
     else:
         affordable = int((state.store.n_bytes / _BYTES) ** 0.5)
+        joining = tuning.joining
         least, largest = tuning.guesses_from, min(tuning.guesses_up_to, affordable)
     most = min(state.store.capacity, largest)
     if not least <= n_free <= most:
@@ -140,9 +141,14 @@ def free_block(state: State, effort: float) -> NDArray[np.intp] | None:
     missing[:n_free] = False  # the free ones come first, and all of them
     # Those that do not violate yet wait: each column of theirs that is not needed costs as much.
     outside = sum(kind.n_outside() for kind in kinds)
-    some = np.cumsum(missing) <= min(max(tuning.violators // 2, n_free // 3), outside)
+    some = np.cumsum(missing) <= min(max(tuning.violators // 2, n_free // joining), outside)
     chosen = np.concatenate([chosen[some | ~missing], _blockers(state, tuning.violators)])
     return np.unique(chosen)
+
+
+def count_free(state: State) -> int:
+    """How many variables can both rise and fall."""
+    return sum(int(np.count_nonzero(kind.rises & kind.falls)) for kind in _kinds(state))
 
 
 def choose_large(state: State, size: int) -> NDArray[np.intp]:
