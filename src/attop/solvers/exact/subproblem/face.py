@@ -218,9 +218,9 @@ def _target(face: _Face, lift: float, pull: Pull, ridge: float) -> tuple[_Face, 
             return None
         try:
             system = system or face.system(lift, pull, ridge)
-        except np.linalg.LinAlgError:
+            step, rise = face.solve(system)
+        except np.linalg.LinAlgError:  # nor may what is left of a factor be definite
             return None
-        step, rise = face.solve(system)
         gone, steps = face.leaving(step, rise)
         if not gone.any():
             face.move[face.free] = step
