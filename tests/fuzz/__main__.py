@@ -81,10 +81,12 @@ class _Running:
     """Tells of cases that take long, so that nobody who kills a run has to ask which it was."""
 
     seeds: Running = []  # noqa: RUF012 - replaced, never changed
+    _shown = 0.0
 
     def __call__(self, running: Running) -> None:
-        self.seeds = running
-        if any(seconds > 10.0 for _, seconds in running):
+        self.seeds, now = running, time.monotonic()
+        if any(seconds > 10.0 for _, seconds in running) and now - self._shown > 10.0:
+            self._shown = now
             print(f"... still {self}", flush=True)
 
     def __str__(self) -> str:
