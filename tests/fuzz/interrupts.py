@@ -163,27 +163,31 @@ def victim(name: str) -> None:
 def interrupt(name: str, delay: float) -> tuple[str, float]:
     """Interrupt a fresh process: what went wrong, if anything, and the seconds it took."""
     command = [sys.executable, "-X", "faulthandler", __file__, "--victim", name]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-    )
+    # Without a buffer: lines that come together are read one by one, and none is lost in between.
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
     assert process.stdout is not None
+
+    def rest(timeout: float | None = None) -> tuple[str, str]:
+        out, err = process.communicate(timeout=timeout)
+        return out.decode(), err.decode()
+
     if not select.select([process.stdout], [], [], READY)[0]:
         process.kill()
         return "never ready", 0.0
-    if process.stdout.readline() != "go\n":
-        return "no start\n" + process.communicate()[1], 0.0
+    if process.stdout.readline() != b"go\n":
+        return "no start\n" + rest()[1], 0.0
     time.sleep(delay)
     sent = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
     if not select.select([process.stdout], [], [], LONGEST)[0]:
         process.kill()
-        return "hangs\n" + process.communicate()[1], LONGEST
-    first = process.stdout.readline()
+        return "hangs\n" + rest()[1], LONGEST
+    first = process.stdout.readline().decode()
     try:
-        out, err = process.communicate(timeout=READY)
+        out, err = rest(READY)
     except subprocess.TimeoutExpired:
         process.kill()
-        return "does not fit again\n" + process.communicate()[1], LONGEST
+        return "does not fit again\n" + rest()[1], LONGEST
     if not first.startswith("KeyboardInterrupt "):
         return f"exit status {process.returncode}\n{first}{out}\n{err}", 0.0
     took = float(first.split()[1]) - sent
