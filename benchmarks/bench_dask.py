@@ -49,7 +49,8 @@ NAME = "dask"
 SIZES = (1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000)
 FEATURES, CHUNK, MEMORY, POSITIVE = 50, 250_000, "1500MB", 0.02
 #: The methods of `growth`, with their surrogate.
-GROWING = (("TauFPL", {"tau": 0.01}, "hinge"), ("TauFPL", {"tau": 0.01}, "quadratic_hinge"))
+#: (Not TauFPL(0.01), whose optimum is w = 0 there.)
+GROWING = (("PatMatNP", {"tau": 0.01}, "hinge"), ("PatMatNP", {"tau": 0.01}, "quadratic_hinge"))
 LAMBDA, TOL = 1e-3, 1e-3
 #: Parameters of the formulations where all of them are fitted.
 PARAMETERS = {

@@ -205,6 +205,18 @@ def test_which_thresholds_are_smooth():
     assert smooth == {(name, "quadratic_hinge") for name in ("PatMat", "PatMatNP", "SVM")}
 
 
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_where_no_model_is_the_best_that_is_found(surrogate):
+    """Of classes that overlap much the optimum is ``w = 0``, which others only come near."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(4000, 5)), rng.random(4000) < 0.05
+    X[y] += 0.3
+    found = chunked_fit("TauFPL", surrogate, X, y, ends=(1000, 2500), C=1.0)
+    assert found.status is Status.CONVERGED
+    assert np.linalg.norm(found.w) <= 1e-6
+    assert found.primal == pytest.approx(np.sum(y), rel=1e-6)
+
+
 def test_limits_end_a_fit_with_the_bound_it_has():
     X, y, _ = made()
     cuts = {"ends": (1000,), "most": 40, "tol": 1e-9}

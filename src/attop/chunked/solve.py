@@ -160,6 +160,10 @@ def solve(
     return search.run(answer.w)
 
 
+def _primal(point: Point) -> float:
+    return point.primal
+
+
 @dataclass
 class Search:
     """The best model so far and the best bound, and what is known of others."""
@@ -174,6 +178,8 @@ class Search:
     #: Where losses are smooth: their sums at the best model, and the last step to kinks.
     bent: Bent | None = None
     step: TopStep | None = None
+    #: No model: with overlapping classes it may be the best, and others only come near it.
+    zero: Point | None = None
 
     def run(self, w: Vector) -> Found:
         """Rounds, from the model with the weights `w`, until one of them has to be the last."""
@@ -188,6 +194,9 @@ class Search:
             self.limits.rounds += 1
             self._tell("bound")
             status = self._ended()
+            if status is None and self.zero is None:
+                self.zero = self.whole.look_at(np.zeros_like(w))
+                status = self._ended()
             idle = 0 if self.gap < _LESS * best_gap else idle + 1
             best_gap = min(best_gap, self.gap)
             if status is None and idle >= _IDLE:
@@ -202,7 +211,13 @@ class Search:
     @property
     def gap(self) -> float:
         """The relative gap so far."""
-        return np.inf if self.best is None else relative_gap(self.best.primal, self.dual)
+        return np.inf if self.best is None else relative_gap(self.model.primal, self.dual)
+
+    @property
+    def model(self) -> Point:
+        """The model to be returned: the best one, or none if that is no worse."""
+        assert self.best is not None
+        return self.best if self.zero is None else min(self.zero, self.best, key=_primal)
 
     def within(self) -> Settings:
         """What small problems have to come to."""
@@ -215,8 +230,7 @@ class Search:
 
     def _tell(self, what: str) -> None:
         """Record where the search stands, and print it where that is asked for."""
-        assert self.best is not None
-        primal, dual, rounds = self.best.primal, self.dual, self.limits.rounds
+        primal, dual, rounds = self.model.primal, self.dual, self.limits.rounds
         self.limits.recorder.add(rounds, primal, dual, self.gap)
         if self.settings.verbose:
             elapsed = self.limits.recorder.elapsed
@@ -302,8 +316,7 @@ class Search:
         return self.step.w
 
     def _found(self, status: Status) -> Found:
-        best = self.best
-        assert best is not None
+        best = self.model
         origin = 0.0 if self.whole.centre is None else float(self.whole.centre @ best.w)
         return Found(
             best.w,
