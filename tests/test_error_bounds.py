@@ -30,6 +30,7 @@ from attop.solvers.exact import solve
 from attop.solvers.exact.outer.loop import Limits, Loop
 from attop.solvers.exact.outer.state import State
 from attop.solvers.exact.scaling.bounded_scores import BoundedScores
+from attop.solvers.exact.scaling.reference import RIDGE, Spreads, orthonormal
 from attop.solvers.solution import Status
 from conftest import two_clouds
 from fuzz import clouds
@@ -225,6 +226,31 @@ def test_tallies_count_every_change():
     assert there == Tally(2.0, 16.5)
     assert there + back == there * 2.0  # what is taken back leaves its error behind
     assert_allclose(errors.bounds(there), 2.0 * 1e-6 + 1e-7 * (16.5 + 2.0 * errors.size), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [clouds.normal, clouds.offset, clouds.duplicates, clouds.scaled])
+def test_what_a_reference_leaves_is_bounded_however_sharp_the_bound_is_asked_to_be(kind):
+    X, _ = cloud_of(kind, n=1500, d=8)
+    X, gamma = X.astype(np.float32), 0.1 / np.mean(np.var(X, axis=0)) / 8
+    reference = np.random.default_rng(1).choice(len(X), 200, replace=False)
+    exact = np.exp(-gamma * cdist(X.astype(np.float64), X[reference].astype(np.float64)) ** 2)
+    ridged = exact[reference] + RIDGE * np.eye(len(reference))
+    left = 1.0 - np.einsum("ij,ij->i", exact, np.linalg.solve(ridged, exact.T).T)
+    left = np.sqrt(np.maximum(left, 0.0))  # with its ridge, which is part of the space
+    with store_of(X, gamma, np.float32) as store:
+        spreads = Spreads(store, reference, orthonormal(store, reference))
+        assert_allclose(spreads.values, 1.0)
+        for asked in (0.9, 0.3, 0.05):
+            rows = np.arange(0, len(X), 2)
+            before = spreads.values.copy()
+            spreads.sharpen(rows, np.full(len(rows), asked))
+            assert np.all(spreads.values >= left - 1e-9)
+            assert np.all(spreads.values <= before + 1e-9)
+            assert_allclose(spreads.values[1::2], 1.0)  # nobody asked
+        # As sharp as it can be: all of the reference, and what its entries may be off by.
+        spreads.sharpen(rows, 1.01 * np.sqrt(spreads._slack[rows] + 1e-12))
+        allowed = np.sqrt(left[rows] ** 2 + 2.0 * spreads._slack[rows]) + 1e-5
+        assert np.all(spreads.values[rows] <= allowed)
 
 
 def state_after_rounds(X, positive, name, parameters, gamma, C=1.0, tol=1e-3):

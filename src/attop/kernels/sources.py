@@ -310,7 +310,8 @@ class Samples:
         # Threads of BLAS wait for each other, and for long where the processor is shared: ours
         # take one piece after the other.
         step = min(max(1, _WORK // max(1, some.size)), max(_LEAST, -(-n // (4 * workers.count))))
-        ranges = [(part.start, part.stop) for part in slices(n, step)]
+        turns = -(-n // (step * workers.count))  # of all threads, who should end together
+        ranges = [(part.start, part.stop) for part in slices(n, -(-n // (turns * workers.count)))]
         with_one_blas_thread(workers.call, piece, ranges)
 
     def subset(self, rows) -> Samples:

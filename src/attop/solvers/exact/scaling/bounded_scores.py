@@ -39,11 +39,11 @@ from attop.solvers.exact.scaling.keepers import Borders, kinds_of, refine, take_
 from attop.solvers.exact.scaling.reference import (
     RIDGE,
     TRIANGLE,
+    Spreads,
     gaussian_source,
     orthonormal,
     proved_norms,
     spread,
-    spread_of_all,
     squares,
 )
 
@@ -58,8 +58,8 @@ class BoundedScores:
 
     Attributes
     ----------
-    doubt : ndarray of shape (n_samples,)
-        Estimated bound on the error of the state's scores, rounding aside.
+    left : ndarray of shape (n_samples,)
+        Norm of what interpolants have left since the score of each sample was computed, estimated.
     stages : list of Stage
         What was interpolated with the present reference.
     since : ndarray of shape (n_samples,)
@@ -77,9 +77,9 @@ class BoundedScores:
         self.group, self.others = ColumnSum(self.store), ColumnSum(self.store)
         self.kinds = kinds_of(state.problem, n)
         self.known = np.ones(n, dtype=bool)
-        self.doubt = np.zeros(n)
+        self.left = np.zeros(n)
         self.reference, self.basis = np.empty(0, dtype=np.intp), np.empty((0, 0))
-        self.spread: NDArray[np.float64] | None = None
+        self.spreads: Spreads | None = None
         self.stages: list[Stage] = []
         self.since = np.zeros(n, dtype=np.intp)
         self.n_entries = 0
@@ -101,7 +101,7 @@ class BoundedScores:
         self._approach()
         self.know(self.reference)  # some may have left the part
         near = Borders.of(part.problem, small.scores)
-        if self.spread is not None and self._decide(before, near):
+        if self.spreads is not None and self._decide(before, near):
             return
         nothing = Rest.nothing(self.store.n_samples)
         difference = self._difference(nothing)
@@ -151,7 +151,7 @@ class BoundedScores:
             state.group_tally |= self.group.tally + errors.of_columns(columns, lacking[1, columns])
         state.tally |= self._tally() + errors.of_columns(columns, lacking[0, columns])
         self.known[rows] = True
-        self.doubt[rows] = 0.0
+        self.left[rows] = 0.0
         self.since[rows] = len(self.stages)
 
     def bounds(self, exact: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -160,16 +160,16 @@ class BoundedScores:
         if self.knows_all and not self.refine():
             state.sum_anew()
         error = errors.bounds(state.tally)
-        rest_on = np.flatnonzero(self.doubt > 0.0)
+        rest_on = np.flatnonzero(self.left)
         if len(rest_on) == 0:
             return state.scores, error
-        assert self.spread is not None
+        assert self.spreads is not None
         first = self.since[rest_on]
         stages = self.stages[np.min(first) :]
         left, wrong = proved_norms(exact, self.reference, self.basis, stages)
         # Each score rests on all stages from the first one on that it was estimated in.
         behind = first - np.min(first)
-        error[rest_on] += np.cumsum(left[::-1])[::-1][behind] * self.spread[rest_on]
+        error[rest_on] += np.cumsum(left[::-1])[::-1][behind] * self.spreads.values[rest_on]
         size = np.sqrt(squares(self.store, rest_on))
         error[rest_on] += np.cumsum(wrong[::-1])[::-1][behind] * size
         return state.scores, error
@@ -185,7 +185,12 @@ class BoundedScores:
     @property
     def knows_all(self) -> bool:
         """Whether no score is in doubt."""
-        return not self.doubt.any()
+        return not self.left.any()
+
+    @property
+    def doubt(self) -> NDArray[np.float64]:
+        """Estimated bound on the error of the state's scores, rounding aside."""
+        return self.left if self.spreads is None else self.left * self.spreads.values
 
     def balance(self) -> None:
         """Nothing: the sums behind the scores would not follow, and these entries are small."""
@@ -220,7 +225,7 @@ class BoundedScores:
         self.store.prepare(missing[keep[missing]])
         self._approach(keep)
         self.state.scores[:], self.state.tally = self._sums(), self._tally()
-        self.doubt[:], self.since[:] = 0.0, len(self.stages)
+        self.left[:], self.since[:] = 0.0, len(self.stages)
 
     def _approach(self, keep: NDArray[np.bool_] | None = None) -> None:
         """Bring the anchors as near as the columns at hand can, or all the way."""
@@ -254,7 +259,7 @@ class BoundedScores:
         """What the point has beyond the anchor."""
         tallies = Tallies(self.state.tally, self.others.tally, self.group.tally, self._cap)
         values = self.state.scores - self._sums()
-        return Rest(self._lacking(), values, self.doubt.copy(), tallies)
+        return Rest(self._lacking(), values, self.left.copy(), tallies)
 
     def _difference(self, since: Rest) -> Difference:
         """What the rest of the point has beyond another one."""
@@ -272,9 +277,8 @@ class BoundedScores:
 
         Returns False where these are too many, or the change is not known where it has to be.
         """
-        assert self.spread is not None
         difference, shift = self._difference(since), self.store.source.shift
-        exact = self.known & (since.doubt == 0.0)
+        exact = self.known & (since.left == 0.0)
         if not (exact[difference.rows].all() and exact[self.reference].all()):
             return False
         coordinates = self.basis @ difference.values[self.reference]
@@ -282,22 +286,31 @@ class BoundedScores:
         estimate = self._sums() + since.values
         estimate += shift * (np.sum(weights) - np.sum(difference.weights))
         self.store.add_product(self.reference, weights, estimate)
-        doubt = since.doubt + difference.left(coordinates) * self.spread
-        doubt[self.known] = 0.0
+        left = np.where(self.known, 0.0, since.left + difference.left(coordinates))
         scores = np.where(self.known, self.state.scores, estimate)
-        doubtful = (near.distance(self.kinds, scores) <= doubt) & ~self.known
-        if not at_any_price and np.count_nonzero(doubtful) > self.tuning.many * len(scores):
+        doubtful = self._doubtful(near, scores, left)
+        if not at_any_price and len(doubtful) > self.tuning.many * len(scores):
             return False
-        self.state.scores[:], self.doubt[:] = scores, doubt
+        self.state.scores[:], self.left[:] = scores, left
         self.stages.append(Stage(difference.rows, difference.weights, coordinates))
         self.since[self.known] = len(self.stages)
         tally = since.tallies.now(self.others.tally, self.group.tally, self._cap)
         self.state.tally |= tally + self.errors.of_columns(self.reference, weights)
-        self.know(np.flatnonzero(doubtful))
+        self.know(doubtful)
         # The threshold may have risen by competitors that were found to be above it.
         near = Borders.of(self.state.problem, self.state.scores)
-        self.know(np.flatnonzero(near.distance(self.kinds, self.state.scores) <= self.doubt))
+        self.know(self._doubtful(near, self.state.scores, self.left))
         return True
+
+    def _doubtful(
+        self, near: Borders, scores: NDArray[np.float64], left: NDArray[np.float64]
+    ) -> NDArray[np.intp]:
+        """Samples that interpolation does not keep off the borders."""
+        assert self.spreads is not None
+        rows = np.flatnonzero(left)
+        room = near.distance(self.kinds[:, rows], scores[rows]) / left[rows]
+        self.spreads.sharpen(rows, room)
+        return rows[room <= self.spreads.values[rows]]
 
     def _refer(self, difference: Difference, near: Borders) -> bool:
         """Choose the reference that makes following cheapest; False if all columns are cheaper."""
@@ -313,28 +326,29 @@ class BoundedScores:
         sizes, cost = sizes[affordable], cost[affordable]
         if len(sizes) == 0:
             return False
-        doubtful = self._tried(candidates[: sizes[-1]], sizes, difference, near)
+        candidates = candidates[: sizes[-1]]
+        basis = orthonormal(self.store, candidates)
+        doubtful = self._tried(candidates, basis, sizes, difference, near)
         cost += self.tuning.scattered_cost * doubtful * len(difference.rows)
         cheapest = np.argmin(cost)
         if cost[cheapest] >= worthwhile:
             return False
-        self._use(candidates[: sizes[cheapest]])
+        # The first functions of a basis are those of the first candidates: one serves all sizes.
+        size = sizes[cheapest]
+        self._use(candidates[:size], basis[:size, :size])
         return True
 
     def _tried(
         self,
         candidates: NDArray[np.intp],
+        basis: NDArray[np.float64],
         sizes: NDArray[np.intp],
         difference: Difference,
         near: Borders,
     ) -> NDArray[np.float64]:
-        """The shares of all samples that references of these sizes leave in doubt, estimated.
-
-        The first functions of the basis are those of the first candidates: one serves all sizes.
-        """
+        """The shares of all samples that references of these sizes leave in doubt, estimated."""
         shift, unknown = self.store.source.shift, np.flatnonzero(~self.known)
         some = np.unique(self._rng.choice(unknown, self.tuning.tried))
-        basis = orthonormal(self.store, candidates)
         features = basis @ (self.store.block(candidates, some).astype(np.float64) + shift)
         coordinates = basis @ difference.values[candidates]
         scores = self._sums()[some] - shift * np.sum(difference.weights)
@@ -356,9 +370,9 @@ class BoundedScores:
         candidates = np.concatenate([at_hand[order], difference.rows[others]])
         return candidates[: self.tuning.reference_most]
 
-    def _use(self, rows: NDArray[np.intp]) -> None:
+    def _use(self, rows: NDArray[np.intp], basis: NDArray[np.float64]) -> None:
         """Make `rows` the reference: fetch their columns, bound the interpolation everywhere."""
         self.store.fetch(rows)
         self._approach()
-        self.reference, self.basis = rows, orthonormal(self.store, rows)
-        self.spread = spread_of_all(self.store, rows, self.basis)
+        self.reference, self.basis = rows, np.ascontiguousarray(basis)
+        self.spreads = Spreads(self.store, rows, self.basis)

@@ -118,22 +118,22 @@ class Rest(NamedTuple):
         Its coefficients.
     values : ndarray
         Its values.
-    doubt : ndarray
-        Bound on their error.
+    left : ndarray
+        As that of `BoundedScores` was.
     tallies : Tallies
         How the values came about.
     """
 
     weights: NDArray[np.float64]
     values: NDArray[np.float64]
-    doubt: NDArray[np.float64]
+    left: NDArray[np.float64]
     tallies: Tallies
 
     @classmethod
     def nothing(cls, n_samples: int) -> Rest:
         """The rest of the anchor itself."""
-        weights, values, doubt = np.zeros((3, n_samples))
-        return cls(weights, values, doubt, Tallies())
+        weights, values, left = np.zeros((3, n_samples))
+        return cls(weights, values, left, Tallies())
 
 
 class Difference(NamedTuple):

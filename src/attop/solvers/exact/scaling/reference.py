@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from attop._scores import Scores
 from attop._threads import with_one_blas_thread
+from attop.kernels import compiled
 from attop.kernels.blocks import slices
 from attop.kernels.columns import ColumnStore
 from attop.kernels.sources import GaussianSource
@@ -29,28 +30,65 @@ TRIANGLE = 0.5 * (1.0 + 1.0 / BANDS)
 TILE = 1024
 
 
-def spread_of_all(
-    store: ColumnStore, reference: NDArray[np.intp], basis: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Norm of what the reference leaves of ``phi`` of each sample, at most."""
-    spreads = np.empty(store.n_samples)
-    slack = with_one_blas_thread(_slack, store, reference)
-    slots = store.slot_of_row[reference]
-    edges = np.linspace(0, len(reference), 1 + BANDS).astype(int)  # what is above is zero
+class Spreads:
+    """Norm of what a reference leaves of ``phi`` of each sample, at most: as sharp as needed.
 
-    def fill(start: int, stop: int) -> None:
-        kernel = store.buffer[slots, start:stop].astype(np.float64)
-        kernel += store.source.shift
-        some = np.empty_like(kernel)
+    What some of the reference leave is no less, and for most samples enough of a bound.
+
+    Parameters
+    ----------
+    store : ColumnStore
+        Columns of a Gaussian kernel.
+    reference : ndarray of intp
+        The reference; its columns fit into the store.
+    basis : ndarray
+        Of its span, as `orthonormal` has it.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples,)
+        The bounds; to begin with the norm of ``phi`` itself.
+    """
+
+    def __init__(
+        self, store: ColumnStore, reference: NDArray[np.intp], basis: NDArray[np.float64]
+    ) -> None:
+        self.store, self.reference, self.basis = store, reference, basis
+        self.values = np.sqrt(squares(store, np.arange(store.n_samples)))
+        self._slack = with_one_blas_thread(_slack, store, reference, basis)
+        self._final = np.zeros(store.n_samples, dtype=bool)
+
+    def sharpen(self, rows: NDArray[np.intp], below: NDArray[np.float64]) -> None:
+        """Bring the bounds of the samples `rows` below these values, where that can be."""
+        least = np.sqrt(self._slack[rows] + DOUBLE_ROUNDING)
+        wanted = (self.values[rows] >= below) & (below > least) & ~self._final[rows]
+        rows, below = rows[wanted], below[wanted]
+        slots = self.store.fetch(self.reference)
+
+        def sharpen_some(start: int, stop: int) -> None:
+            self._sharpen(slots, rows[start:stop], below[start:stop])
+
+        tiles = [(tile.start, tile.stop) for tile in slices(len(rows), TILE)]
+        with_one_blas_thread(self.store.workers.call, sharpen_some, tiles)
+
+    def _sharpen(
+        self, slots: NDArray[np.intp], rows: NDArray[np.intp], below: NDArray[np.float64]
+    ) -> None:
+        """The same for few samples: band by band of the basis, as long as they need it."""
+        edges = np.linspace(0, len(slots), 1 + BANDS).astype(int)  # what is above is zero
+        kernel, explained = np.empty((len(slots), len(rows))), np.zeros(len(rows))
         for first, last in pairwise(edges):
-            np.matmul(basis[first:last, :last], kernel[:last], out=some[first:last])
-        tile = np.arange(start, stop)
-        explained = np.einsum("ij,ij->j", some, some)
-        spreads[tile] = spread(store, explained, tile, slack[tile])
-
-    tiles = [(tile.start, tile.stop) for tile in slices(store.n_samples, TILE)]
-    with_one_blas_thread(store.workers.call, fill, tiles)
-    return spreads
+            compiled.gather(first, last, self.store.buffer, slots, rows, kernel)
+            kernel[first:last] += self.store.source.shift
+            some = self.basis[first:last, :last] @ kernel[:last]
+            explained += np.einsum("ij,ij->j", some, some)
+            self.values[rows] = spread(self.store, explained, rows, self._slack[rows])
+            more = self.values[rows] >= below
+            rows, below, explained = rows[more], below[more], explained[more]
+            if len(rows) == 0:
+                return
+            kernel = kernel[:, more] if last < len(slots) else kernel
+        self._final[rows] = True
 
 
 def proved_norms(
@@ -125,7 +163,9 @@ def spread(
     return np.sqrt(left + slack + DOUBLE_ROUNDING)
 
 
-def _slack(store: ColumnStore, reference: NDArray[np.intp]) -> NDArray[np.float64]:
+def _slack(
+    store: ColumnStore, reference: NDArray[np.intp], basis: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """How much less of each ``|phi|^2`` a reference may explain than its entries say.
 
     These may be off, and the basis multiplies that by its norm at most.
