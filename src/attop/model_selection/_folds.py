@@ -17,10 +17,11 @@ from attop._model import DualModel, dual_model
 from attop._scores import Scores
 from attop.base import AtTopClassifier
 from attop.kernels.functions import Gram, Kernel
-from attop.model_selection._parameters import with_parameters
+from attop.kernels.matrix import KnownGram
+from attop.model_selection._parameters import LAMBDA, with_parameters
 from attop.model_selection._scoring import Decided, Scorer
 from attop.model_selection._shared import SharedFits
-from attop.model_selection._starts import walking_order
+from attop.model_selection._starts import Point, Solved, start_from_folds, walking_order
 from attop.pipeline import TrainingSet
 from attop.problem import Problem
 from attop.solvers.solution import Status
@@ -107,6 +108,7 @@ class Stores:
         self._stack = ExitStack()
         self._kernel: Kernel | None = None
         self._models: dict[tuple[int, float], AtTopClassifier] = {}
+        self._solved: dict[int, list[Solved]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -132,20 +134,34 @@ class Stores:
             shared.forget()
             train = np.sort(self.task.folds[fold][0])
             chosen = [i for i, c in enumerate(self.task.candidates) if c.kernel == kernel]
-            models = [self._model(i, train) for i in chosen]
-            problems = [pipeline.problem_of(model, self.task.data, train) for model in models]
+            data = self._training(train)
+            models = [self._model(i, data) for i in chosen]
+            problems = [_problem(model, data, train) for model in models]
             for i in walking_order(problems):
                 yield self._fit(shared, chosen[i], fold, models[i], problems[i])
 
-    def _model(self, i: int, train: NDArray[np.intp]) -> AtTopClassifier:
-        """A candidate, with the C that its lambda means on the samples of a fold."""
-        candidate, data = self.task.candidates[i], self.task.data.subset(train)
+    def start(self, i: int, problem: Problem) -> Point | None:
+        """Where the fit of a candidate to all samples begins, if its folds were few samples.
+
+        (PatMatNP with 500 samples, C = 100: 3 ms instead of 20 to 70.)
+        """
+        solved = self._solved.get(i)
+        return None if solved is None else start_from_folds(solved, problem)
+
+    def _training(self, train: NDArray[np.intp]) -> TrainingSet:
+        """Labels and weights of the training samples of a fold, which are of both classes."""
+        data = self.task.data.subset(train)
         there = slice(None) if data.sample_weight is None else data.sample_weight > 0.0
         if len(np.unique(data.positive[there])) < 2:
             raise ValueError("The training samples of every fold must be of both classes.")
-        n = data.n_losses(candidate.estimator.formulation)
+        return data
+
+    def _model(self, i: int, data: TrainingSet) -> AtTopClassifier:
+        """A candidate, with the C that its lambda means on the samples of a fold."""
+        estimator, parameters, _ = self.task.candidates[i]
+        n = data.n_losses(estimator.formulation) if LAMBDA in parameters else 1.0
         if (i, n) not in self._models:
-            self._models[i, n] = with_parameters(candidate.estimator, candidate.parameters, n)
+            self._models[i, n] = with_parameters(estimator, parameters, n)
         return self._models[i, n]
 
     def _fit(
@@ -154,6 +170,8 @@ class Stores:
         began = time.perf_counter()
         solution = shared.solve(model, problem)
         seconds = time.perf_counter() - began
+        if isinstance(shared.gram, KnownGram) and np.isfinite(problem.C):
+            self._solved.setdefault(i, []).append(Solved(problem, solution))
         found = dual_model(problem, shared.gram, solution, model.tol)
         test = self.task.folds[fold][1]
         scores = _top_scores(shared.gram, problem, found, test)
@@ -167,6 +185,12 @@ class Stores:
         judged = Decided(scores, seen["classes_"], seen["pos_label_"])
         weights = None if weights is None else weights[test]
         return judged.score_by(self.task.scorer, self.task.y[test], weights)
+
+
+def _problem(model: AtTopClassifier, data: TrainingSet, train: NDArray[np.intp]) -> Problem:
+    """The problem on the training samples of a fold, by their rows among all."""
+    within: Problem = pipeline.problem_of(model, data)
+    return within._replace(rows=train[within.rows])
 
 
 def _top_scores(

@@ -13,7 +13,7 @@ from attop.kernels.device.gram import DeviceGram
 from attop.kernels.functions import Gram
 from attop.kernels.matrix import KnownGram, MatrixStore
 from attop.model_selection._memory import RememberingGram
-from attop.model_selection._starts import Solved, nearest, start_from
+from attop.model_selection._starts import Point, Solved, nearest, start_from
 from attop.objectives import support
 from attop.pipeline import TrainingSet
 from attop.problem import Problem
@@ -63,13 +63,16 @@ class SharedFits:
         """Drop the known solutions, but not the columns: problems on other rows follow."""
         self._solved.clear()
 
-    def solve(self, estimator: AtTopClassifier, problem: Problem) -> Solution:
-        """Solve the problem as `estimator` would, from the nearest known solution."""
+    def solve(
+        self, estimator: AtTopClassifier, problem: Problem, start: Point | None = None
+    ) -> Solution:
+        """Solve the problem as `estimator` would, from `start` or the nearest known solution."""
         # On a device hard margins are faster anew: of a split of CIFAR10 six of them took 9 s, and
         # 30 s from the solutions of the largest C.
         anew = isinstance(self.gram, DeviceGram) and not np.isfinite(problem.C)
         known = None if anew else nearest(problem, self._solved)
-        start = None if known is None else start_from(known, problem)
+        if known is not None and start is None:
+            start = start_from(known, problem)
         # Estimators without a dual have no columns to share and do not come here.
         solution = cast(
             Solution,
@@ -81,10 +84,15 @@ class SharedFits:
         return solution
 
     def fit(
-        self, estimator: AtTopClassifier, data: TrainingSet, problem: Problem, name: str = ""
+        self,
+        estimator: AtTopClassifier,
+        data: TrainingSet,
+        problem: Problem,
+        name: str = "",
+        start: Point | None = None,
     ) -> None:
         """Fit `estimator` in place to all samples; warnings call it `name`."""
-        solution = self.solve(estimator, problem)
+        solution = self.solve(estimator, problem, start)
         pipeline.finish(estimator, data, problem, solution, gram=self.gram, name=name)
 
 
