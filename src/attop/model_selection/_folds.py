@@ -28,6 +28,8 @@ from attop.solvers.solution import Status
 
 #: Rounding error of single precision, in which a solver may keep its scores, in that of double.
 _SINGLE = 2.0**20
+#: Fits of fewer dual variables are over before a start from other folds would have been found.
+_WORTH_A_START = 200
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 #: A kernel and the number of a fold.
@@ -137,16 +139,31 @@ class Stores:
             data = self._training(train)
             models = [self._model(i, data) for i in chosen]
             problems = [_problem(model, data, train) for model in models]
-            for i in walking_order(problems):
-                yield self._fit(shared, chosen[i], fold, models[i], problems[i])
+            order = walking_order(problems)
+            start = self._first(chosen[order[0]], problems[order[0]])
+            for i in order:
+                yield self._fit(shared, chosen[i], fold, models[i], problems[i], start)
+                start = None
 
     def start(self, i: int, problem: Problem) -> Point | None:
         """Where the fit of a candidate to all samples begins, if its folds were few samples.
 
         (PatMatNP with 500 samples, C = 100: 3 ms instead of 20 to 70.)
         """
-        solved = self._solved.get(i)
-        return None if solved is None else start_from_folds(solved, problem)
+        return self._from_folds(self._solved.get(i, []), problem)
+
+    def _first(self, i: int, problem: Problem) -> Point | None:
+        """Where the first fit of a fold begins, if an earlier one was of few samples.
+
+        (500 samples, 12 candidates, 5 folds: searches take 0.89 to 1.02 times as long.  With such a
+        start for all others, which have a solution on their own rows, 1.1 to 1.3 times.)
+        """
+        return self._from_folds(self._solved.get(i, [])[-1:], problem)
+
+    def _from_folds(self, solved: list[Solved], problem: Problem) -> Point | None:
+        """A start from these solutions, if there are any and it pays."""
+        worth = bool(solved) and len(problem.rows) >= _WORTH_A_START
+        return start_from_folds(solved, problem) if worth else None
 
     def _training(self, train: NDArray[np.intp]) -> TrainingSet:
         """Labels and weights of the training samples of a fold, which are of both classes."""
@@ -165,10 +182,16 @@ class Stores:
         return self._models[i, n]
 
     def _fit(
-        self, shared: SharedFits, i: int, fold: int, model: AtTopClassifier, problem: Problem
+        self,
+        shared: SharedFits,
+        i: int,
+        fold: int,
+        model: AtTopClassifier,
+        problem: Problem,
+        start: Point | None,
     ) -> FoldFit:
         began = time.perf_counter()
-        solution = shared.solve(model, problem)
+        solution = shared.solve(model, problem, start)
         seconds = time.perf_counter() - began
         if isinstance(shared.gram, KnownGram) and np.isfinite(problem.C):
             self._solved.setdefault(i, []).append(Solved(problem, solution))

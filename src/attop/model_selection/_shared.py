@@ -24,8 +24,8 @@ from attop.solvers.solution import Solution
 class SharedFits:
     """Solves problems on one kernel matrix; each column is computed once.
 
-    Every fit starts from the solution of the nearest parameters on the same rows.  A start
-    from another fold was measured too, and cost more rounds than it saved.
+    Every fit starts from the solution of the nearest parameters on the same rows.  With many
+    samples a start from another fold was measured too, and cost more rounds than it saved.
 
     To be used as a context manager, which ends the threads of the column store.
 

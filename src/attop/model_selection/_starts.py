@@ -93,25 +93,35 @@ def start_from(known: Solved, problem: Problem) -> Point:
 
 
 def start_from_folds(folds: list[Solved], problem: Problem) -> Point:
-    """A start for all samples from the solutions of the folds: what most of them say of each.
+    """A start from solutions on other rows: what most say of each, or the scores of the last one.
 
     The medians, in units of the bounds, which leave what is at a bound there.
     """
-    n_rows = 1 + int(np.max(problem.rows))
+    n_rows = 1 + max(int(np.max(one.rows)) for one in (problem, *(old for old, _ in folds)))
     of_alphas, of_betas = (np.full((len(folds), n_rows), np.nan) for _ in range(2))
     caps = np.empty(len(folds))
     for i, (old, solution) in enumerate(folds):
         caps[i] = max(float(np.max(solution.beta)), 1e-300)
         of_alphas[i, old.positives] = solution.alpha / old.C
         of_betas[i, old.competitors] = solution.beta / caps[i]
-    alpha = problem.C * _medians(of_alphas[:, problem.positives])
+    slopes, shares = _by_scores(problem, _scores(folds[-1].solution))
+    alpha = problem.C * _medians(of_alphas[:, problem.positives], slopes)
     cap = float(np.median(caps)) * problem.C / folds[0].problem.C
-    return alpha, cap * _medians(of_betas[:, problem.competitors])
+    return alpha, cap * _medians(of_betas[:, problem.competitors], shares)
 
 
-def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The median of the numbers in each column, 0 where there is none."""
-    values[:, np.isnan(values).all(axis=0)] = 0.0
+def _by_scores(problem: Problem, scores: NDArray[np.float64]) -> Point:
+    """What scores say of alphas, in units of C, and of betas, in units of their cap if any."""
+    t, competing = objectives.threshold(problem, scores), scores[problem.competitors]
+    slopes = problem.surrogate.slope(t - scores[problem.positives])
+    if problem.betas.cap is Cap.NONE:
+        return slopes, np.zeros(len(competing))
+    return slopes, problem.family.slopes(problem, competing, problem.competitor_weights, t)
+
+
+def _medians(values: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The median of the numbers in each column, and something else where there is none."""
+    values[0] = np.where(np.isnan(values).all(axis=0), otherwise, values[0])
     medians: NDArray[np.float64] = np.nanmedian(values, axis=0)
     return medians
 
