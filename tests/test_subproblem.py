@@ -184,6 +184,6 @@ def test_the_system_of_a_face_solves_its_equations(penalty, dropped):
     gone = np.arange(28) < dropped
     assert system.drop(gone)
     form = (kernel + np.diag(own) - 0.2 * np.outer(betas, betas))[~gone][:, ~gone]
-    right = rng.normal(size=(28 - dropped, 2))
-    found = system.solve(np.vstack([right, np.zeros(2)]))
-    assert_allclose(form @ found[:-1], right, atol=1e-8)
+    right = rng.normal(size=(2, 28 - dropped))
+    found = system.solve(np.hstack([right, np.zeros((2, 1))]))
+    assert_allclose(found[:, :-1] @ form, right, atol=1e-8)

@@ -23,9 +23,13 @@ def rounding_of_gap(
     The scores of samples far out, or of kernels with large entries, cancel.
     """
     known = np.flatnonzero(exact.computed)
-    off_of = np.zeros(len(exact.computed))
-    off_of[known] = exact.rounding(known)
-    computed = problem.positives[exact.computed[problem.positives]]
+    every = len(known) == len(exact.computed)
+    off_of = exact.rounding(known)
+    if not every:
+        off_of_known, off_of = off_of, np.zeros(len(exact.computed))
+        off_of[known] = off_of_known
+    positives = problem.positives
+    computed = positives if every else positives[exact.computed[positives]]
     scores, off = exact.values[computed], off_of[computed]
     of_competitors = 0.0
     if problem.family.free_threshold and np.isfinite(problem.C):
@@ -43,7 +47,9 @@ def rounding_of_gap(
         if losses_now.dtype != scores.dtype:  # computed in less precision than the scores
             off += 2.0**-52 * np.abs(threshold - scores).astype(np.float64)
         more = loss(threshold - scores + off) - losses_now
-        weights = of_rows(problem.positive_weights, exact.computed[problem.positives])
+        weights = problem.positive_weights
+        if not every:
+            weights = of_rows(weights, exact.computed[positives])
         losses = problem.C * weighted_sum(more, weights)
     # Sums that are not quite equal are worth as much as the scores are.
     scores = exact.values[exact.support] + (exact.constant - exact.origin())

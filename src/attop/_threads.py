@@ -172,7 +172,9 @@ def with_one_blas_thread(
 
     Not a context manager: an interrupt just before it is left would leave the limit behind.
     """
-    limit, user = _one_thread(), object()
+    limit, user = _one_thread(), _thread.get_ident()
+    if user in limit.users:  # asked for already, by who called this
+        return function(*arguments, **options)
     try:
         limit.enter(user)
         return function(*arguments, **options)

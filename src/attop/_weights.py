@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: The memory of all ones there are, not to be written to.
+_ONE = np.float64(1.0).tobytes()
+
 Vector = NDArray[np.float64]
 #: Numbers in double or extended precision.
 Numbers = NDArray[Any]
@@ -14,7 +17,7 @@ Numbers = NDArray[Any]
 
 def unit_weights(count: int) -> Vector:
     """So many ones, which take no memory."""
-    return np.broadcast_to(np.float64(1.0), (count,))
+    return np.ndarray((count,), np.float64, _ONE, 0, (0,))
 
 
 def are_unit(weights: Vector) -> bool:
@@ -31,7 +34,7 @@ def of_rows(weights: Vector, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Vect
 
 def weighted_sum(values: Numbers, weights: Vector) -> float:
     """Sum of the values of all copies."""
-    return float(np.sum(values) if are_unit(weights) else np.dot(values, weights))
+    return float(values.sum() if are_unit(weights) else values.dot(weights))
 
 
 def weighted(values: Numbers, weights: Vector) -> Numbers:

@@ -81,18 +81,20 @@ def positives_can_fill(problem, K: int) -> bool:
     With betas that are as much as the alphas, sample by sample, ``w`` is 0.  Where equal samples
     are merged the competitor may have other copies than the positive.
     """
-    if not (np.isfinite(problem.C) and competes(problem, problem.positives[:1])):
-        return False  # mostly all of them compete, or none
-    if not competes(problem, problem.positives):
+    if not (np.isfinite(problem.C) and competes(problem, problem.positives)):
         return False
     copies = problem.positive_weights
     return K == 0 or float(np.max(shares_of_positives(problem))) * K <= float(np.sum(copies))
 
 
 def competes(problem, rows) -> bool:
-    """Whether all these rows are competitors."""
-    places = np.minimum(np.searchsorted(problem.competitors, rows), len(problem.competitors) - 1)
-    return bool(np.array_equal(problem.competitors[places], rows))
+    """Whether all these rows, which increase, are competitors."""
+    competitors = problem.competitors
+    first = int(competitors.searchsorted(rows[0]))
+    if first == len(competitors) or competitors[first] != rows[0]:
+        return False  # mostly all of them compete, or none
+    places = np.minimum(competitors.searchsorted(rows), len(competitors) - 1)
+    return bool((competitors[places] == rows).all())
 
 
 def shares_of_positives(problem) -> Vector:

@@ -17,16 +17,19 @@ from attop._model import DualModel, dual_model
 from attop._scores import Scores
 from attop.base import AtTopClassifier
 from attop.kernels.functions import Gram, Kernel
-from attop.model_selection._parameters import with_parameters
+from attop.kernels.matrix import KnownGram
+from attop.model_selection._parameters import LAMBDA, with_parameters
 from attop.model_selection._scoring import Decided, Scorer
 from attop.model_selection._shared import SharedFits
-from attop.model_selection._starts import walking_order
+from attop.model_selection._starts import Point, Solved, start_from_folds, walking_order
 from attop.pipeline import TrainingSet
 from attop.problem import Problem
 from attop.solvers.solution import Status
 
 #: Rounding error of single precision, in which a solver may keep its scores, in that of double.
 _SINGLE = 2.0**20
+#: Fits of fewer dual variables are over before a start from other folds would have been found.
+_WORTH_A_START = 200
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 #: A kernel and the number of a fold.
@@ -107,6 +110,7 @@ class Stores:
         self._stack = ExitStack()
         self._kernel: Kernel | None = None
         self._models: dict[tuple[int, float], AtTopClassifier] = {}
+        self._solved: dict[int, list[Solved]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -132,28 +136,65 @@ class Stores:
             shared.forget()
             train = np.sort(self.task.folds[fold][0])
             chosen = [i for i, c in enumerate(self.task.candidates) if c.kernel == kernel]
-            models = [self._model(i, train) for i in chosen]
-            problems = [pipeline.problem_of(model, self.task.data, train) for model in models]
-            for i in walking_order(problems):
-                yield self._fit(shared, chosen[i], fold, models[i], problems[i])
+            data = self._training(train)
+            models = [self._model(i, data) for i in chosen]
+            problems = [_problem(model, data, train) for model in models]
+            order = walking_order(problems)
+            start = self._first(chosen[order[0]], problems[order[0]])
+            for i in order:
+                yield self._fit(shared, chosen[i], fold, models[i], problems[i], start)
+                start = None
 
-    def _model(self, i: int, train: NDArray[np.intp]) -> AtTopClassifier:
-        """A candidate, with the C that its lambda means on the samples of a fold."""
-        candidate, data = self.task.candidates[i], self.task.data.subset(train)
+    def start(self, i: int, problem: Problem) -> Point | None:
+        """Where the fit of a candidate to all samples begins, if its folds were few samples.
+
+        (PatMatNP with 500 samples, C = 100: 3 ms instead of 20 to 70.)
+        """
+        return self._from_folds(self._solved.get(i, []), problem)
+
+    def _first(self, i: int, problem: Problem) -> Point | None:
+        """Where the first fit of a fold begins, if an earlier one was of few samples.
+
+        (500 samples, 12 candidates, 5 folds: searches take 0.89 to 1.02 times as long.  With such a
+        start for all others, which have a solution on their own rows, 1.1 to 1.3 times.)
+        """
+        return self._from_folds(self._solved.get(i, [])[-1:], problem)
+
+    def _from_folds(self, solved: list[Solved], problem: Problem) -> Point | None:
+        """A start from these solutions, if there are any and it pays."""
+        worth = bool(solved) and len(problem.rows) >= _WORTH_A_START
+        return start_from_folds(solved, problem) if worth else None
+
+    def _training(self, train: NDArray[np.intp]) -> TrainingSet:
+        """Labels and weights of the training samples of a fold, which are of both classes."""
+        data = self.task.data.subset(train)
         there = slice(None) if data.sample_weight is None else data.sample_weight > 0.0
         if len(np.unique(data.positive[there])) < 2:
             raise ValueError("The training samples of every fold must be of both classes.")
-        n = data.n_losses(candidate.estimator.formulation)
+        return data
+
+    def _model(self, i: int, data: TrainingSet) -> AtTopClassifier:
+        """A candidate, with the C that its lambda means on the samples of a fold."""
+        estimator, parameters, _ = self.task.candidates[i]
+        n = data.n_losses(estimator.formulation) if LAMBDA in parameters else 1.0
         if (i, n) not in self._models:
-            self._models[i, n] = with_parameters(candidate.estimator, candidate.parameters, n)
+            self._models[i, n] = with_parameters(estimator, parameters, n)
         return self._models[i, n]
 
     def _fit(
-        self, shared: SharedFits, i: int, fold: int, model: AtTopClassifier, problem: Problem
+        self,
+        shared: SharedFits,
+        i: int,
+        fold: int,
+        model: AtTopClassifier,
+        problem: Problem,
+        start: Point | None,
     ) -> FoldFit:
         began = time.perf_counter()
-        solution = shared.solve(model, problem)
+        solution = shared.solve(model, problem, start)
         seconds = time.perf_counter() - began
+        if isinstance(shared.gram, KnownGram) and np.isfinite(problem.C):
+            self._solved.setdefault(i, []).append(Solved(problem, solution))
         found = dual_model(problem, shared.gram, solution, model.tol)
         test = self.task.folds[fold][1]
         scores = _top_scores(shared.gram, problem, found, test)
@@ -167,6 +208,12 @@ class Stores:
         judged = Decided(scores, seen["classes_"], seen["pos_label_"])
         weights = None if weights is None else weights[test]
         return judged.score_by(self.task.scorer, self.task.y[test], weights)
+
+
+def _problem(model: AtTopClassifier, data: TrainingSet, train: NDArray[np.intp]) -> Problem:
+    """The problem on the training samples of a fold, by their rows among all."""
+    within: Problem = pipeline.problem_of(model, data)
+    return within._replace(rows=train[within.rows])
 
 
 def _top_scores(

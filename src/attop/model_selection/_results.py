@@ -36,10 +36,11 @@ def results_table(candidates: list[Candidate], fits: list[FoldFit], n_folds: int
         score[at], seconds[at], gap[at], status[at] = fit.score, fit.seconds, fit.gap, fit.status
         columns[fit.candidate] += fit.columns
     mean = score.mean(axis=1)
+    names = {id(c.estimator): _name(c) for c in {id(c.estimator): c for c in candidates}.values()}
     table: dict[str, Any] = {
         "mean_fit_time": seconds.mean(axis=1),
         "std_fit_time": seconds.std(axis=1),
-        "estimator": np.array([_name(c) for c in candidates], dtype=object),
+        "estimator": np.array([names[id(c.estimator)] for c in candidates], dtype=object),
         **_parameter_columns(candidates),
         "params": [candidate.parameters for candidate in candidates],
         **{f"split{i}_test_score": score[:, i] for i in range(n_folds)},

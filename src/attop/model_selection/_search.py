@@ -347,7 +347,8 @@ def _refit(task: Task, stores: Stores, best: int) -> AtTopClassifier:
     model = with_parameters(candidate.estimator, candidate.parameters, n)
     data = replace(data, kernel=candidate.kernel)
     shared.forget()  # the folds were on fewer rows
-    shared.fit(model, data, pipeline.problem_of(model, data))
+    problem = pipeline.problem_of(model, data)
+    shared.fit(model, data, problem, start=stores.start(best, problem))
     return model
 
 

@@ -9,6 +9,7 @@ the old model predict who they are.
 
 from __future__ import annotations
 
+import math
 from dataclasses import astuple
 from typing import Any, NamedTuple
 
@@ -66,8 +67,8 @@ def _comparable(old: Problem, new: Problem) -> bool:
 
 def _distance(old: Problem, new: Problem) -> float:
     """Factors by which the parameters differ, added on a logarithmic scale."""
-    C = np.log(np.clip([old.C, new.C], 1e-12, 1e12))  # which may be infinite
-    return float(abs(C[0] - C[1])) + old.family.distance(new.family)
+    one, other = (math.log(min(max(C, 1e-12), 1e12)) for C in (old.C, new.C))  # may be infinite
+    return abs(one - other) + old.family.distance(new.family)
 
 
 def start_from(known: Solved, problem: Problem) -> Point:
@@ -89,6 +90,40 @@ def start_from(known: Solved, problem: Problem) -> Point:
     alpha = np.where(alpha_free, np.minimum(solution.alpha, problem.alpha_max), alpha)
     shares = np.where(beta_free, solution.beta / np.max(solution.beta), shares)
     return alpha, shares * (np.sum(alpha) / np.sum(shares))
+
+
+def start_from_folds(folds: list[Solved], problem: Problem) -> Point:
+    """A start from solutions on other rows: what most say of each, or the scores of the last one.
+
+    The medians, in units of the bounds, which leave what is at a bound there.
+    """
+    n_rows = 1 + max(int(np.max(one.rows)) for one in (problem, *(old for old, _ in folds)))
+    of_alphas, of_betas = (np.full((len(folds), n_rows), np.nan) for _ in range(2))
+    caps = np.empty(len(folds))
+    for i, (old, solution) in enumerate(folds):
+        caps[i] = max(float(np.max(solution.beta)), 1e-300)
+        of_alphas[i, old.positives] = solution.alpha / old.C
+        of_betas[i, old.competitors] = solution.beta / caps[i]
+    slopes, shares = _by_scores(problem, _scores(folds[-1].solution))
+    alpha = problem.C * _medians(of_alphas[:, problem.positives], slopes)
+    cap = float(np.median(caps)) * problem.C / folds[0].problem.C
+    return alpha, cap * _medians(of_betas[:, problem.competitors], shares)
+
+
+def _by_scores(problem: Problem, scores: NDArray[np.float64]) -> Point:
+    """What scores say of alphas, in units of C, and of betas, in units of their cap if any."""
+    t, competing = objectives.threshold(problem, scores), scores[problem.competitors]
+    slopes = problem.surrogate.slope(t - scores[problem.positives])
+    if problem.betas.cap is Cap.NONE:
+        return slopes, np.zeros(len(competing))
+    return slopes, problem.family.slopes(problem, competing, problem.competitor_weights, t)
+
+
+def _medians(values: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The median of the numbers in each column, and something else where there is none."""
+    values[0] = np.where(np.isnan(values).all(axis=0), otherwise, values[0])
+    medians: NDArray[np.float64] = np.nanmedian(values, axis=0)
+    return medians
 
 
 def _free(known: Solved) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -49,8 +49,7 @@ class _Face:
         self, block: Block, group: Group, terms: Terms, rest: Array, group_rest: float
     ) -> None:
         self.block, self.cap, self.K = block, group.cap, float(terms.K)
-        b = len(block.value)
-        self.is_alpha = np.arange(b) < terms.n_alphas
+        self.first_beta, b = terms.n_alphas, len(block.value)
         self.free = np.flatnonzero((block.rise > 0.0) & (block.fall > 0.0))
         self.move, self.joins = np.zeros(b), np.zeros(b, dtype=bool)
         self.rest, self.group_rest = rest, group_rest
@@ -66,7 +65,7 @@ class _Face:
         free, block = self.free, self.block
         own, betas = np.zeros(len(free)), np.zeros(0)
         if pull.thrice:
-            betas = np.where(self.is_alpha[free], 0.0, block.value[free])
+            betas = np.where(free < self.first_beta, 0.0, block.value[free])
             own = np.where(betas > 0.0, pull.once / block.weight[free], 0.0)
         group = None
         if self.size > 0.0:
@@ -76,31 +75,32 @@ class _Face:
 
     def solve(self, system: System) -> tuple[Array, float]:
         """Moves of the free variables and of the group to the optimum."""
-        n, grouped = len(self.free), self.size > 0.0
-        sides = np.zeros((n + 1, 3))
-        sides[:n, 0], sides[:n, 1], sides[:n, 2] = self.rest[self.free], 1.0, self._alphas()
-        if grouped:
-            sides[n] = self.group_rest, self.size, self.K
-        return self._balanced(system.solve(sides), sides[:, 1:])
+        n = len(self.free)
+        sides = np.zeros((3, n + 1))
+        sides[0, :n], sides[1, :n] = self.rest[self.free], 1.0
+        sides[2, : self._n_alphas()] = 1.0
+        if self.size > 0.0:
+            sides[:, n] = self.group_rest, self.size, self.K
+        return self._balanced(system.solve(sides), sides[1:])
 
-    def _alphas(self) -> Array:
-        return self.is_alpha[self.free].astype(np.float64)
+    def _n_alphas(self) -> int:
+        """How many of the free variables are alphas, which come first."""
+        return int(self.free.searchsorted(self.first_beta))
 
     def _balanced(self, found: Array, sides: Array) -> tuple[Array, float]:
         """The moves that satisfy the equations, by the solutions for all right-hand sides."""
-        move, ones = found[:, 0], found[:, 1:]
-        system = sides.T @ ones
-        (single, both), (_, double) = system.tolist()
+        move, ones = found[0], found[1:]
+        (single, both), (_, double) = (sides @ ones.T).tolist()
         # Without a free beta and with a full group the equations are the same.
         tied = self.K and self.size and single * double - both * both > 1e-9 * single * double
         for _ in range(3):  # the second and third time for what rounding has left
-            one, two = (sides.T @ move + self.fixed).tolist()
+            one, two = (sides @ move + self.fixed).tolist()
             if tied:
                 determinant = single * double - both * both
                 shares = [both * two - double * one, both * one - single * two]
-                move = move + ones @ (np.array(shares) / determinant)
+                move = move + (np.array(shares) / determinant) @ ones
             else:
-                move = move - ones[:, 0] * (one / single)
+                move = move - ones[0] * (one / single)
         return move[:-1], self._rise(move)
 
     def _rise(self, move: Array) -> float:
@@ -109,18 +109,22 @@ class _Face:
             return -float(move[-1])
         if not self.K:
             return 0.0
-        return float(self.fixed[1] + np.dot(self._alphas(), move[:-1])) / self.K
+        return float(self.fixed[1] + move[: self._n_alphas()].sum()) / self.K
 
     def leaving(self, step: Array, rise: float) -> tuple[NDArray[np.bool_], Array]:
         """Which of the free variables leave their bounds, and their moves onto them."""
         block, free = self.block, self.free
-        fall, room = block.fall[free], block.rise[free]
-        passing = np.zeros(len(free), dtype=bool)
+        lowest, room = -block.fall[free], block.rise[free]
+        gone = (step < lowest) | (step > room)
+        onto = np.minimum(np.maximum(step, lowest), room)
         if np.isfinite(self.cap):
-            passing = ~self.is_alpha[free] & (-step > fall + block.weight[free] * rise)
-        gone = passing | (step < -fall) | (step > room)
-        self.joins[free[passing]] = True
-        return gone, np.where(passing, -fall, np.clip(step, -fall, room))
+            first = self._n_alphas()
+            betas = free[first:]
+            passing = step[first:] < lowest[first:] - block.weight[betas] * rise
+            self.joins[betas[passing]] = True
+            gone[first:] |= passing
+            onto[first:] = np.where(passing, lowest[first:], onto[first:])
+        return gone, onto
 
     def settle(self, gone: NDArray[np.bool_], steps: Array) -> None:
         """Let the variables move whatever the others do."""
@@ -129,7 +133,7 @@ class _Face:
         self.move[variables] = move
         self.rest = self.rest - move @ rows
         self.group_rest -= float(move @ self.column[variables])
-        self.fixed += np.sum(move), np.sum(move[self.is_alpha[variables]])
+        self.fixed += move.sum(), move[variables < self.first_beta].sum()
         joining = self.joins[variables]
         if joining.any():
             new, rows = variables[joining], rows[joining]
@@ -193,7 +197,7 @@ def newton_on_face(
     slope = float(np.dot(block.rate, face.move)) - rise * group_rate
     curvature = float(np.dot(change, face.move)) - rise * cross
     along = -float(np.dot(betas, face.move[first:]))
-    square = float(np.sum(face.move[first:] ** 2 / block.weight[first:]))
+    square = float(np.dot(face.move[first:], face.move[first:] / block.weight[first:]))
     # Neither is a number where a factorisation went wrong.
     if not slope > pull.once * along or not np.isfinite(curvature):
         return group, False
@@ -241,9 +245,9 @@ def _balances(face: _Face, rise: float) -> bool:
     move, K = face.move, face.K
     # Those that join are counted by their moves, not by the group that they come to.
     size = face.size - float(np.sum(face.block.weight[face.joins]))
-    total = float(np.sum(move)) - rise * size
-    alphas = float(np.sum(move[face.is_alpha])) - rise * K
-    slack = _UNBALANCED * (float(np.sum(np.abs(move))) + abs(rise) * (size + K))
+    total = float(move.sum()) - rise * size
+    alphas = float(move[: face.first_beta].sum()) - rise * K
+    slack = _UNBALANCED * (float(np.abs(move).sum()) + abs(rise) * (size + K))
     return abs(total) <= slack and (not K or abs(alphas) <= slack)
 
 
@@ -269,19 +273,21 @@ def _share(
 def _go(block: Block, cap: float, terms: Terms, move: Array, share: float) -> None:
     """Take this share of the moves of the variables; the cap is the new one."""
     first, weight, least = terms.n_alphas, block.weight, terms.least_value
-    alphas, betas = slice(None, first), slice(first, None)
-    value = block.value.copy()
-    value[alphas] += share * move[alphas] / weight[alphas]
-    value[betas] -= share * move[betas] / weight[betas]
-    value[betas] = np.where(block.member[betas], cap, np.minimum(value[betas], cap))
+    step = move * share / weight
+    np.negative(step[first:], out=step[first:])
+    value = block.value + step
+    if np.isfinite(cap):
+        betas = value[first:]
+        np.minimum(betas, cap, out=betas)
+        betas[block.member[first:]] = cap
     top = np.full(len(value), terms.alpha_max)
-    top[betas] = terms.beta_max
+    top[first:] = terms.beta_max
     value = np.where(value <= least, 0.0, np.where(top - value <= least, top, value))
     block.value[:] = value
-    top[betas] = min(cap, terms.beta_max)
+    top[first:] = min(cap, terms.beta_max)
     above, below = weight * np.maximum(top - value, 0.0), weight * value
-    block.rise[alphas], block.fall[alphas] = above[alphas], below[alphas]
-    block.rise[betas], block.fall[betas] = below[betas], above[betas]
+    block.rise[:first], block.fall[:first] = above[:first], below[:first]
+    block.rise[first:], block.fall[first:] = below[first:], above[first:]
 
 
 def _joined(block: Block, group: Group, joins: NDArray[np.bool_]) -> Group:

@@ -140,15 +140,16 @@ def _as_costly(block: Block, n_free: int, tuning: Tuning) -> int:
 def _to_face(
     block: Block, group: Group, terms: Terms, numbers: tuple[float, float, float], ridge: float
 ) -> tuple[Group, float]:
-    """All free variables moved to the optimum of their face: the group, and the next ridge."""
-    for _ in range(3):
-        group, gained = with_one_blas_thread(  # several would wait for each other
-            newton_on_face, block, group, terms, *numbers, ridge
-        )
-        if gained:
-            return group, max(ridge / _STIFFER, LEAST_RIDGE)
-        ridge = min(ridge * _STIFFER, 1.0)
-    return group, ridge
+    """All free variables moved to the optimum of their face: the group, and the next ridge.
+
+    (Up to three ridges in a row: 400 to 1,000 samples 1.02 to 1.1 times as long.)
+    """
+    group, gained = with_one_blas_thread(  # several would wait for each other
+        newton_on_face, block, group, terms, *numbers, ridge
+    )
+    if gained:
+        return group, max(ridge / _STIFFER, LEAST_RIDGE)
+    return group, min(ridge * _STIFFER, 1.0)  # after more pair moves, which change the face
 
 
 def _pair_moves(

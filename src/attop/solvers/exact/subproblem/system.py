@@ -81,59 +81,62 @@ class System:
     ) -> None:
         n = self.n = len(free)
         self.pairs = _pairs_of(kernel, free, own, rows) if group is None and own.any() else None
-        alone = np.ones(n, dtype=bool)
+        held = free
         if self.pairs is not None:
+            alone = np.ones(n, dtype=bool)
             alone[self.pairs.second] = False
-        #: Which of the free variables the factor has, and where each of these is.
-        self.held = np.flatnonzero(alone)
-        held = free[self.held]
+            #: Which of the free variables the factor has, and where the first of each pair is.
+            self.held = np.flatnonzero(alone)
+            self.place = np.searchsorted(self.held, self.pairs.first)
+            held, own = free[self.held], own[self.held]
         size = len(held)
         matrix = np.empty((size + 1, size + 1))
         upper_triangle(kernel, held, lift, matrix)
-        every = np.einsum("ii->i", matrix)
-        every[:size] += own[self.held]
+        every = matrix.ravel()[:: size + 2]
+        every[:size] += own
         if self.pairs is not None:
-            self.place = np.searchsorted(self.held, self.pairs.first)
             every[self.place] += self.pairs.joint() - self.pairs.of_first
         column, square = (0.0, 1.0) if group is None else group
-        matrix[size, :size] = matrix[:size, size] = column
+        matrix[:size, size] = column
         matrix[size, size] = square
-        every[:size] += ridge * max(1e-300, float(np.max(every[:size])))
+        every[:size] += ridge * max(1e-300, float(every[:size].max()))
         every[size] *= 1.0 + ridge
         #: The factor; None if the form is not positive definite.
         self.factor, failed = dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)
         if failed:
             raise np.linalg.LinAlgError("The form of a face is not positive definite.")
-        self.kept, self.dropped = np.arange(n + 1), np.empty(0, dtype=np.intp)
-        self.across = np.empty((n + 1, 0))
+        #: The places of those that have been dropped, the others, and the solutions for each.
+        self.dropped, self.kept = np.empty(0, dtype=np.intp), np.arange(n + 1)
+        self.across = np.empty((0, n + 1))
         self.pull = 0.0
         if pulled[0]:
             self.pulled = np.append(pulled[1], 0.0)
-            self.along = self._solve(self.pulled[:, np.newaxis])[:, 0]
+            self.along = self._solve(self.pulled[np.newaxis])[0]
             rest = 1.0 - pulled[0] * float(self.pulled @ self.along)
             if not rest > 0.0:
                 raise np.linalg.LinAlgError("The form of a face is not positive definite.")
             self.pull = pulled[0] / rest
 
     def solve(self, sides: Array) -> Array:
-        """The solutions for right sides, as columns."""
-        right = np.zeros((self.n + 1, sides.shape[1]))
-        right[self.kept] = sides
+        """The solutions for right sides, both as rows."""
+        if len(self.dropped) == 0:
+            return self._solve(sides)
+        right = np.zeros((len(sides), self.n + 1))
+        right[:, self.kept] = sides
         found = self._solve(right)
-        if len(self.dropped):
-            found -= self.across @ np.linalg.solve(self.corner, found[self.dropped])
-        return found[self.kept]
+        found -= np.linalg.solve(self.corner, found[:, self.dropped].T).T @ self.across
+        return found[:, self.kept]
 
     def drop(self, gone: NDArray[np.bool_]) -> bool:
         """Leave out some of the free variables; False where that takes another factor."""
         new = self.kept[:-1][gone]
         if (len(self.dropped) + len(new)) * _DROPPED > self.n:
             return False
-        units = np.zeros((self.n + 1, len(new)))
-        units[new, np.arange(len(new))] = 1.0
-        self.across = np.hstack([self.across, self._solve(units)])
+        units = np.zeros((len(new), self.n + 1))
+        units[np.arange(len(new)), new] = 1.0
+        self.across = np.concatenate([self.across, self._solve(units)])
         self.dropped = np.concatenate([self.dropped, new])
-        self.corner = self.across[self.dropped]
+        self.corner = self.across[:, self.dropped].T
         self.kept = np.append(self.kept[:-1][~gone], self.n)
         return True
 
@@ -141,27 +144,27 @@ class System:
         """With all variables that were there at first."""
         found = self._of_all(right)
         if self.pull:
-            found += np.multiply.outer(self.along, self.pull * (self.pulled @ found))
+            found += np.multiply.outer(found @ self.pulled, self.pull * self.along)
         return found
 
     def _of_all(self, right: Array) -> Array:
         """By the factor."""
         pairs = self.pairs
-        held = np.append(self.held, self.n)
-        side = np.asfortranarray(right[held])
         if pairs is None:
-            return np.ascontiguousarray(dpotrs(self.factor, side, lower=1, overwrite_b=1)[0])
-        both = (pairs.of_first + pairs.of_second)[:, np.newaxis]
-        one, two = pairs.of_first[:, np.newaxis], pairs.of_second[:, np.newaxis]
-        joint = (two * right[pairs.first] + one * right[pairs.second]) / both
-        side[self.place] = joint
-        held_found = dpotrs(self.factor, side, lower=1)[0]
+            every: Array = dpotrs(self.factor, right.T, lower=1)[0].T
+            return every
+        held = np.append(self.held, self.n)
+        side = right[:, held]
+        both, one, two = pairs.of_first + pairs.of_second, pairs.of_first, pairs.of_second
+        joint = (two * right[:, pairs.first] + one * right[:, pairs.second]) / both
+        side[:, self.place] = joint
+        held_found = dpotrs(self.factor, side.T, lower=1)[0].T
         found = np.empty_like(right)
-        found[held] = held_found
-        total = held_found[self.place]
+        found[:, held] = held_found
+        total = held_found[:, self.place]
         # What the kernel makes of the sums is the same for both of a pair.
-        first = (right[pairs.first] - (joint - one * two / both * total)) / one
-        found[pairs.first], found[pairs.second] = first, total - first
+        first = (right[:, pairs.first] - (joint - one * two / both * total)) / one
+        found[:, pairs.first], found[:, pairs.second] = first, total - first
         return found
 
 
