@@ -100,8 +100,8 @@ class SmoothThreshold:
     bend : float
         Second derivative ``c`` of those copies whose slope is `free`; the Hessian is
         ``sum c (e_j - q)(e_j - q)'`` over them.
-    free : ndarray of bool
-        Which slopes are between their bounds.
+    steepest : float
+        Upper bound of the slopes; the lower one is 0.
     centred_on_free : bool
         Whether ``q`` is the mean of the free copies, or the gradient.
     floor : float
@@ -112,9 +112,14 @@ class SmoothThreshold:
     slope: Vector
     total: float
     bend: float
-    free: NDArray[np.bool_]
+    steepest: float
     centred_on_free: bool
     floor: float
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """Which slopes are between their bounds."""
+        return (self.slope > 0.0) & (self.slope < self.steepest)
 
     @property
     def share(self) -> Vector:
@@ -146,24 +151,36 @@ def smooth_top_mean(
     The maximiser is ``p_j = clip((s_j - level) / width + given_j, 0, 1)``, its level found by
     Newton's steps from `near`, a guess of it.
     """
-    lifted = scores + width * given
-    guess = np.nan if near is None else near
-    level = _level(lifted, weights, float(K), width, guess)
-    slope = np.clip((lifted - level) / width, 0.0, 1.0)
-    copies = weights * slope
-    total = float(np.sum(copies))
-    value = float(copies @ scores) / total
-    value -= 0.5 * width * float(weights @ (slope - given) ** 2) / K
-    free = (slope > 0.0) & (slope < 1.0)
-    return SmoothThreshold(value, slope, total, 1.0 / (K * width), free, True, level)
+    guess, slope = np.nan if near is None else near, np.empty(len(scores))
+    value, total, level = _top_mean(scores, weights, float(K), width, given, guess, slope)
+    return SmoothThreshold(value, slope, total, 1.0 / (K * width), 1.0, True, level)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def _level(lifted, weights, K, width, guess):
+def _top_mean(scores, weights, K, width, given, guess, slope):
+    """Value, sum of the slopes and level; writes the slopes."""
+    low, high, copies = np.inf, -np.inf, 0.0
+    for j in range(scores.size):
+        lifted = scores[j] + width * given[j]
+        slope[j] = lifted
+        low, high = min(low, lifted), max(high, lifted)
+        copies += weights[j]
+    level = low - width
+    if copies > K * (1.0 + 1e-14):
+        level = _level(slope, weights, K, width, guess, low - width, high)
+    total, value, distance = 0.0, 0.0, 0.0
+    for j in range(scores.size):
+        q = min(max((slope[j] - level) / width, 0.0), 1.0)
+        slope[j] = q
+        total += weights[j] * q
+        value += weights[j] * (q * scores[j])
+        distance += weights[j] * (q - given[j]) ** 2
+    return value / total - 0.5 * width * distance / K, total, level
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _level(lifted, weights, K, width, guess, low, high):
     """The root of ``sum v clip((lifted - level) / width, 0, 1) = K``, which falls."""
-    low, high = np.min(lifted) - width, np.max(lifted)
-    if np.sum(weights) <= K * (1.0 + 1e-14):
-        return low
     level = guess if low < guess < high else 0.5 * (low + high)
     scale = 1.0 / width
     for _ in range(200):
@@ -208,11 +225,24 @@ def smooth_quantile(
     scaled = 0.0 if curvature else theta * width
     start = float(np.max(scores)) if near is None else near + 1.0 / theta
     bend = curvature + scaled
-    t = _root(scores, weights, budget, theta, curvature, scaled, surrogate.steepest, given, start)
-    slope = np.clip((1.0 + theta * (scores - t) + scaled * given) / bend, 0.0, surrogate.steepest)
-    total = float(weights @ slope)
-    free = (slope > 0.0) & (slope < surrogate.steepest)
-    return SmoothThreshold(t, slope, total, theta / (total * bend), free, False, t - 1.0 / theta)
+    steepest, slope = surrogate.steepest, np.empty(len(scores))
+    t = _root(scores, weights, budget, theta, curvature, scaled, steepest, given, start)
+    lift = theta, 1.0 - theta * t
+    total = _slopes(scores, weights, lift, scaled, given, bend, steepest, slope)
+    bent = theta / (total * bend)
+    return SmoothThreshold(t, slope, total, bent, steepest, False, t - 1.0 / theta)
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _slopes(scores, weights, lift, width, given, bend, steepest, slope):
+    """Write the slopes of losses at ``factor score + constant``, and sum them up."""
+    factor, constant = lift
+    total = 0.0
+    for j in range(scores.size):
+        x = (factor * scores[j] + constant + width * given[j]) / bend
+        slope[j] = min(max(x, 0.0), steepest)
+        total += weights[j] * slope[j]
+    return total
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -266,11 +296,10 @@ def smooth_balance(
     falling = 1.0 + scores + width * given
     guess = np.nan if near is None else near + 1.0
     t = balance(rising, positives.weights, falling, weights, bend, surrogate.steepest, guess)
-    slope = np.clip((falling - t) / bend, 0.0, surrogate.steepest)
-    total = float(weights @ slope)
-    free = (slope > 0.0) & (slope < surrogate.steepest)
+    steepest, slope = surrogate.steepest, np.empty(len(scores))
+    total = _slopes(scores, weights, (1.0, 1.0 - t), width, given, bend, steepest, slope)
     bent = 1.0 / (total * bend) if total else 0.0
-    return SmoothThreshold(t, slope, total, bent, free, True, t - 1.0)
+    return SmoothThreshold(t, slope, total, bent, steepest, True, t - 1.0)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)

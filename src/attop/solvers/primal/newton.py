@@ -73,7 +73,13 @@ class _Smooth:
     threshold: SmoothThreshold
     alpha: Vector
     total: float
-    bend: Vector
+    loss: SmoothLoss
+    arguments: Vector
+
+    @property
+    def bend(self) -> Vector:
+        """Second derivatives of the losses."""
+        return self.loss.curvature(self.arguments)
 
     @property
     def beta(self) -> Vector:
@@ -124,7 +130,7 @@ class Newton:
         self.problem, self.samples, self.limits = problem, samples, limits
         # Contiguous, so that compiled code has one kind of them to know.
         self.alpha_copies = np.ascontiguousarray(problem.positive_weights)
-        self.beta_copies = problem.competitor_weights
+        self.beta_copies = np.ascontiguousarray(problem.competitor_weights)
         self.w = samples.weights(problem, alpha, beta) if near is None else near[0]
         self.positive, self.competing = self._split(samples.scores(self.w))
         self.width = FIRST_WIDTH if near is None else near[3]
@@ -195,7 +201,7 @@ class Newton:
         self.given_alpha = self.point.alpha / self.problem.C
         self.given_slope = np.zeros(len(self.competing))
         self.given_slope[self.places] = self.point.threshold.slope
-        self._look()
+        self._look(moved=False)
         return True
 
     def _penalty(self) -> float:
@@ -209,7 +215,7 @@ class Newton:
             penalty += self.width * self.wide * point.total * distance2 / t.total
         return 0.5 * penalty
 
-    def _look(self) -> None:
+    def _look(self, moved: bool = True) -> None:
         """Gradient, primal and dual at the present weights and width."""
         problem, point = self.problem, self._smooth(self.positive, self._near())
         if point.threshold.floor < self.cut:  # others matter, too
@@ -220,7 +226,8 @@ class Newton:
         self.mean = self._mean_of_competitors(point.threshold.share)
         dual_w = self._sum_of_positives(alpha) - point.total * self.mean
         self.gradient = self.w - dual_w
-        self.primal = self._value(float(self.w @ self.w))
+        if moved:
+            self.primal = self._value(float(self.w @ self.w))
         norm2 = float(dual_w @ dual_w)
         self.dual = dual_value(problem, norm2, alpha, beta)
         self._lowest = min(self._lowest, self.primal)
@@ -261,7 +268,7 @@ class Newton:
         loss = SmoothLoss(problem.surrogate, self.loss_width, self.given_alpha)
         x = t.value - positives
         alpha = problem.C * loss.slope(x)
-        return _Smooth(t, alpha, float(self.alpha_copies @ alpha), loss.curvature(x))
+        return _Smooth(t, alpha, float(self.alpha_copies @ alpha), loss, x)
 
     def _near(self) -> _Competitors:
         """The competitors at hand, at the present scores."""
@@ -274,8 +281,7 @@ class Newton:
 
     def _of_all(self) -> _Competitors:
         """All competitors at the present scores."""
-        copies = np.ascontiguousarray(self.beta_copies)
-        return _Competitors(self.competing, copies, self.given_slope)
+        return _Competitors(self.competing, self.beta_copies, self.given_slope)
 
     def _step(self) -> bool:
         """One step with a line search; False where it brings nothing."""
@@ -340,9 +346,10 @@ class Newton:
     def _curved(self) -> list[Curved]:
         """The terms of the Hessian: of the loss, and of the threshold."""
         problem, point, t = self.problem, self.point, self.point.threshold
-        near = np.flatnonzero(point.bend)
-        bend = problem.C * (self.alpha_copies[near] * point.bend[near])
-        rows, free = problem.positives[near], self.places[t.free]
+        bend = point.bend
+        near = np.flatnonzero(bend)
+        bend = problem.C * (self.alpha_copies[near] * bend[near])
+        rows, free = problem.positives[near], self.places[np.flatnonzero(t.free)]
         weights = (point.total * t.bend) * self.beta_copies[free]
         others = problem.competitors[free]
         if problem.family.free_threshold:  # it moves so that all of them move as little as can be
