@@ -146,7 +146,7 @@ class Newton:
         self.places, self.cut = np.arange(len(self.competing)), -np.inf
         self._floor: float | None = None
         self.best_gap, self.best = np.inf, (alpha, beta)
-        self._judged, self.promising = np.inf, 2.0 * tol
+        self._judged, self.tol = np.inf, tol
         self.given_alpha = np.clip(alpha / problem.C, 0.0, problem.surrogate.steepest)
         steepest = problem.family.largest_beta(problem, beta)
         self.given_slope = np.clip(beta / max(steepest, 1e-300), 0.0, 1.0)
@@ -156,12 +156,23 @@ class Newton:
 
     def advance(self) -> bool:
         """Make one step; False where neither a step nor less smoothing helps any more."""
-        if 0.5 * float(self.gradient @ self.gradient) <= SOLVED * self._penalty():
+        if not self._is_close() and self._is_solved():
             self._recentre()
         if not self._step() and not (self._recentre() and self._step()):
             return self._steepens()
         self._look()
         return self._makes_progress()
+
+    def _is_solved(self) -> bool:
+        """Whether the gradient is no longer what the gap consists of."""
+        return 0.5 * float(self.gradient @ self.gradient) <= SOLVED * self._penalty()
+
+    def _is_close(self) -> bool:
+        """Whether the weights are good enough, and only those of the dual point are not yet.
+
+        The two differ by the gradient: what is missing is a smaller one, not another smoothing.
+        """
+        return relative_gap(self.primal, self.dual) <= self.tol
 
     def _makes_progress(self) -> bool:
         """Whether the least and the greatest value known still come nearer to each other."""
@@ -236,7 +247,7 @@ class Newton:
             self.best_gap, self.best = relative_gap(self.zero, self.dual), (alpha, beta)
         # The model is the one of the dual point, and steep losses tell the two apart.
         gap = relative_gap(self.primal, self.dual)
-        if gap < self.best_gap and (gap <= self.promising or gap <= WORTH_A_PASS * self._judged):
+        if gap < self.best_gap and (gap <= 2.0 * self.tol or gap <= WORTH_A_PASS * self._judged):
             self._judged = gap
             of_point = primal_value(problem, norm2, self.samples.scores(dual_w))
             self._lowest = min(self._lowest, of_point)
