@@ -156,7 +156,7 @@ def smooth_top_mean(
     return SmoothThreshold(value, slope, total, 1.0 / (K * width), 1.0, True, level)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _top_mean(scores, weights, K, width, given, guess, slope):
     """Value, sum of the slopes and level; writes the slopes."""
     low, high, copies = np.inf, -np.inf, 0.0
@@ -227,19 +227,17 @@ def smooth_quantile(
     bend = curvature + scaled
     steepest, slope = surrogate.steepest, np.empty(len(scores))
     t = _root(scores, weights, budget, theta, curvature, scaled, steepest, given, start)
-    lift = theta, 1.0 - theta * t
-    total = _slopes(scores, weights, lift, scaled, given, bend, steepest, slope)
-    bent = theta / (total * bend)
+    total = _slopes(scores, weights, t, theta, scaled, given, bend, steepest, slope)
+    bent = theta / (total * bend) if total else 0.0
     return SmoothThreshold(t, slope, total, bent, steepest, False, t - 1.0 / theta)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def _slopes(scores, weights, lift, width, given, bend, steepest, slope):
-    """Write the slopes of losses at ``factor score + constant``, and sum them up."""
-    factor, constant = lift
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _slopes(scores, weights, t, theta, width, given, bend, steepest, slope):
+    """Write the slopes of the smooth losses at ``theta (score - t)``, and sum them up."""
     total = 0.0
     for j in range(scores.size):
-        x = (factor * scores[j] + constant + width * given[j]) / bend
+        x = (1.0 + theta * (scores[j] - t) + width * given[j]) / bend
         slope[j] = min(max(x, 0.0), steepest)
         total += weights[j] * slope[j]
     return total
@@ -297,7 +295,7 @@ def smooth_balance(
     guess = np.nan if near is None else near + 1.0
     t = balance(rising, positives.weights, falling, weights, bend, surrogate.steepest, guess)
     steepest, slope = surrogate.steepest, np.empty(len(scores))
-    total = _slopes(scores, weights, (1.0, 1.0 - t), width, given, bend, steepest, slope)
+    total = _slopes(scores, weights, t, 1.0, width, given, bend, steepest, slope)
     bent = 1.0 / (total * bend) if total else 0.0
     return SmoothThreshold(t, slope, total, bent, steepest, True, t - 1.0)
 

@@ -115,7 +115,8 @@ def _solve(
     samples = samples_of(gram)
     if max_time is not None:
         limits.ending = GATHERED * samples.seconds()
-    arranged = Arranged.of(problem, samples)
+    newton = method == "newton"  # whose passes are what it takes
+    arranged = Arranged.of(problem, samples) if newton else Arranged(problem, samples)
     start = None if start is None else arranged.to_here(start)
     descent = _begin(arranged.problem, arranged.samples, start, method, limits, tol)
     began = limits.recorder.elapsed

@@ -61,7 +61,7 @@ SOLVED = 0.5
 STEEP = 1e4
 #: Where the tolerance is not near yet, the model of a dual point is judged, which costs a pass, if
 #: the gap seems to have fallen to this share since.
-WORTH_A_PASS = 0.1
+WORTH_A_PASS = 0.5
 #: The gap has to halve once in so many steps.
 IDLE_STEPS = 100
 
