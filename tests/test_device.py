@@ -309,7 +309,7 @@ def test_products_of_linear_models_are_those_of_the_cpu(device):
     assert_allclose(there.combine_rows(rows, c), host.combine_rows(rows, c), atol=1e-12)
     assert_allclose(there.combine(every), host.combine(every), atol=1e-11)
     assert_allclose(there.gram(rows, c), host.gram(rows, c), atol=1e-11)
-    assert_allclose(there.norms2(rows), host.norms2(rows), atol=1e-11)
+    assert_allclose(there.squares(rows, c), host.squares(rows, c), atol=1e-11)
 
 
 @pytest.mark.parametrize(("name", "surrogate"), CASES)

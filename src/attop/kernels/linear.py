@@ -282,6 +282,14 @@ def sparse_product_of(start, stop, data, indices, indptr, rows, vector, out):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
+def add_squares(data, indices, indptr, rows, weights, vector):
+    """Add ``sum weights_i x_i^2`` to a vector."""
+    for i in range(rows.size):
+        for k in range(np.uint64(indptr[rows[i]]), np.uint64(indptr[rows[i] + 1])):
+            vector[np.uint64(indices[k])] += weights[i] * data[k] * data[k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def _sparse_squares(data, indptr, out):
     for i in range(out.size):
         total = 0.0

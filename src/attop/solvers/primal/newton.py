@@ -40,6 +40,11 @@ Vector = NDArray[np.float64]
 
 #: The smoothing is over the whole margin at first ...
 FIRST_WIDTH = 1.0
+#: (or a part of it, where C times the spread of the samples is no more than this: scores then differ
+#: by little.  Milliseconds with the whole and with 0.3 of it: a made text of 10,000 samples, lambda
+#: 1e-2, TopPush 46 and 35, PatMatNP 31 and 14, SVM 35 and 22; a9a, PatMat 42 and 25, SVM 33 and 25;
+#: where it is 0.6, w8a at 1e-2, TopPushK(5) 107 and 123) ...
+MILD, NARROW = 0.5, 0.3
 #: (that of the threshold is wider by the root of this share of the competitors over K, since few
 #: slopes that sum up to K are hardly smoothed by as little: TopPush on 6,500 samples of w8a, lambda
 #: 1e-2, 1e-3 and 1e-5, took 42, 66 and 254 steps, and 112, 193 and more than 400 without; by this
@@ -133,12 +138,13 @@ class Newton:
         self.beta_copies = np.ascontiguousarray(problem.competitor_weights)
         self.w = samples.weights(problem, alpha, beta) if near is None else near[0]
         self.positive, self.competing = self._split(samples.scores(self.w))
-        self.width = FIRST_WIDTH if near is None else near[3]
         largest = problem.betas.cap is Cap.NONE and problem.betas.linear == 0.0
         K = problem.betas.K or (1 if largest else np.inf)
         share = max(1.0, WIDE * len(problem.competitors) / K)
         self.wide = share**0.5 if samples.n_features <= DIRECT_UP_TO else share
-        self.steepness = max(1.0, problem.C * samples.spread() / STEEP)
+        size = problem.C * samples.spread()
+        self.steepness = max(1.0, size / STEEP)
+        self.width = FIRST_WIDTH if size > MILD else NARROW * FIRST_WIDTH
         self.zero = zero_value(problem)
         self._gap_before, self._watched_gap, self._idle = 0.0, np.inf, 0
         self._lowest, self._highest = np.inf, -np.inf
@@ -151,7 +157,7 @@ class Newton:
         steepest = problem.family.largest_beta(problem, beta)
         self.given_slope = np.clip(beta / max(steepest, 1e-300), 0.0, 1.0)
         if near is not None:
-            self.given_alpha, self.given_slope = near[1:3]
+            self.given_alpha, self.given_slope, self.width = near[1:4]
         self._look()
 
     def advance(self) -> bool:

@@ -93,10 +93,14 @@ class DeviceSamples(Samples):
             start += part.shape[0]
         return total
 
-    def norms2(self, rows: Rows) -> Vector:
-        """``|x_r|^2``, from the centre."""
-        parts = [self.device.get((part * part).sum(axis=1)) for part in self._parts(rows)]
-        return np.concatenate([np.empty(0), *parts])
+    def squares(self, rows: Rows, weights: Vector) -> Vector:
+        """``sum weights_r x_r^2``, the diagonal of `gram`."""
+        total, start = np.zeros(self.n_features), 0
+        for part in self._parts(rows):
+            some = self.device.put(weights[start : start + part.shape[0]])
+            total += self.device.get((part * part).T @ some)
+            start += part.shape[0]
+        return total
 
     def _parts(self, rows: Rows) -> Any:
         """Some of the samples, so many at a time as products have room for."""

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from attop.kernels import gaussian
 from attop.kernels.columns import Workers
 from attop.kernels.functions import as_float64
-from attop.kernels.gaussian import norms_from, squared_norms
+from attop.kernels.gaussian import squared_norms
 from attop.kernels.linear import (
     FOR_CENTRE,
+    add_squares,
     dense_product,
     dense_product_of,
     dense_sum,
@@ -70,7 +71,6 @@ class Samples:
             if not self.sparse and self.n_samples:
                 centre = gaussian.centre(X[:: max(1, self.n_samples // FOR_CENTRE)])
         self.centre = centre
-        self._norms2: Vector | None = None
         #: Entries of a row, on average.
         self.width = max(1, X.nnz // max(1, self.n_samples)) if self.sparse else self.n_features
 
@@ -171,14 +171,16 @@ class Samples:
         some = self.X[rows]
         return some.toarray().astype(np.float64) if self.sparse else some - self.centre
 
-    def norms2(self, rows: Rows) -> Vector:
-        """``|x_r|^2``, from the centre."""
-        if self._norms2 is None:
-            if self.sparse:
-                self._norms2 = sparse_norms(self.X) ** 2
-            else:
-                self._norms2 = norms_from(self.centre, self.X, np.arange(self.n_samples)) ** 2
-        return self._norms2[rows]
+    def squares(self, rows: Rows, weights: Vector) -> Vector:
+        """``sum weights_r x_r^2``, the diagonal of `gram`."""
+        total = np.zeros(self.n_features)
+        if self.sparse:
+            add_squares(self.X.data, self.X.indices, self.X.indptr, rows, weights, total)
+            return total
+        for start, stop in self._calls(len(rows)):
+            part = self.X[rows[start:stop]] - self.centre
+            total += weights[start:stop] @ part**2
+        return total
 
     def scores_of(self, rows: Rows, w: Vector) -> Vector:
         """`scores` of some rows."""
