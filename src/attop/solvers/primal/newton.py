@@ -40,11 +40,12 @@ Vector = NDArray[np.float64]
 
 #: The smoothing is over the whole margin at first ...
 FIRST_WIDTH = 1.0
-#: (or a part of it, where C times the spread of the samples is no more than this: scores then differ
-#: by little.  Milliseconds with the whole and with 0.3 of it: a made text of 10,000 samples, lambda
-#: 1e-2, TopPush 46 and 35, PatMatNP 31 and 14, SVM 35 and 22; a9a, PatMat 42 and 25, SVM 33 and 25;
-#: where it is 0.6, w8a at 1e-2, TopPushK(5) 107 and 123) ...
-MILD, NARROW = 0.5, 0.3
+#: (or over this share of it where C times the spread of the samples, which is by how much scores
+#: may differ, is no more than `MILD`.  Milliseconds with the whole and with 0.3 of it: a made text
+#: of 10,000 samples, lambda 1e-2, TopPush 46 and 35, PatMatNP 31 and 14, SVM 35 and 22; a9a, PatMat
+#: 42 and 25, SVM 33 and 25; where it is 0.6, w8a at 1e-2, TopPushK(5) 107 and 123.  Fewer samples
+#: than `MANY` take no time, and two of one copy are to lead where one of two copies does) ...
+MILD, NARROW, MANY = 0.5, 0.3, 2048
 #: (that of the threshold is wider by the root of this share of the competitors over K, since few
 #: slopes that sum up to K are hardly smoothed by as little: TopPush on 6,500 samples of w8a, lambda
 #: 1e-2, 1e-3 and 1e-5, took 42, 66 and 254 steps, and 112, 193 and more than 400 without; by this
@@ -144,7 +145,8 @@ class Newton:
         self.wide = share**0.5 if samples.n_features <= DIRECT_UP_TO else share
         size = problem.C * samples.spread()
         self.steepness = max(1.0, size / STEEP)
-        self.width = FIRST_WIDTH if size > MILD else NARROW * FIRST_WIDTH
+        is_mild = size <= MILD and samples.n_samples >= MANY
+        self.width = NARROW * FIRST_WIDTH if is_mild else FIRST_WIDTH
         self.zero = zero_value(problem)
         self._gap_before, self._watched_gap, self._idle = 0.0, np.inf, 0
         self._lowest, self._highest = np.inf, -np.inf
