@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from attop.surrogates import SURROGATES
-from attop.thresholds import quantile, surrogate_quantile, top_mean
+from attop.thresholds import quantile, surrogate_quantile, surrogate_root, top_mean
 
 # Few distinct values, so that ties are common.
 score_lists = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=30)
@@ -87,3 +87,20 @@ def test_surrogate_quantile_bounds_the_quantile(scores, tau, name):
     """The surrogate lies above the indicator, so fewer than tau lie above its threshold."""
     t = surrogate_quantile(scores, tau, 1.0, name)
     assert np.mean(np.array(scores) >= t + 1e-9 * (1 + abs(t))) <= tau
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("theta", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("share", [1e-6, 0.01, 0.7])
+@pytest.mark.parametrize("name", list(SURROGATES))
+def test_surrogate_root_of_many_scores(name, share, theta, weighted):
+    """Where one of sixteen tells about where it is, and the largest may not be among these."""
+    rng = np.random.default_rng(0)
+    for scores in (rng.normal(size=20_001), rng.standard_cauchy(20_001), np.arange(20_001) % 16.0):
+        weights = rng.integers(1, 5, size=len(scores)) * 0.5 if weighted else np.ones(len(scores))
+        total = share * float(np.sum(weights))
+        t = surrogate_root(scores, total, theta, name, weights=weights)
+        values = SURROGATES[name].value(theta * (scores - t))
+        rounding = theta * (np.max(np.abs(scores)) + abs(t)) * 1e-15
+        slope = float(weights @ SURROGATES[name].slope(theta * (scores - t) + rounding))
+        assert abs(float(weights @ values) - total) <= 1e-11 * total + 10.0 * rounding * slope

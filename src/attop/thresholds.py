@@ -19,6 +19,9 @@ _ROUNDING = 1e-12
 #: So many scores are sorted.  (100, 1,000 and 10,000 of them: 0.02, 0.03 and 0.14 ms; by Newton's
 #: steps mostly 0.02 to 0.15, 0.06 to 0.3 and 0.2 to 0.7 ms.)
 _FEW = 10_000
+#: Of more, one in so many tells about where the root is.  (50,000 normal scores, 5 % of
+#: them, milliseconds without and with: hinge 0.8 and 0.24, quadratic hinge 3.9 and 0.3.)
+_ONE_IN = 16
 
 
 def top_mean(
@@ -191,7 +194,7 @@ def _root(
     found = _root_of_few(x, total, surrogate, weights) if len(x) <= _FEW else None
     if found is not None:
         return found
-    q = above
+    q = above if len(x) <= _FEW else _to_the_right(x, total, above, surrogate, weights)
     while True:
         below = x < q
         x, weights = x[below], of_rows(weights, below)
@@ -204,6 +207,31 @@ def _root(
         if not 0.0 < following < q:  # as near as rounding lets it come
             return q
         q = following
+
+
+def _to_the_right(
+    x: NDArray[np.float64],
+    total: float,
+    above: float,
+    surrogate: Surrogate,
+    weights: NDArray[np.float64],
+) -> float:
+    """A number near the root that is not below it.
+
+    From the root of some of them, if that is on the left, a step of Newton's leads to the right,
+    since the sum is convex.
+    """
+    some, copies = x[::_ONE_IN], weights[::_ONE_IN]
+    budget = total * float(np.sum(copies)) / float(np.sum(weights))
+    first = int(np.argmin(some))
+    enough = float(some[first]) + max(1.0, budget / float(copies[first]))
+    q = min(_root(some, budget, enough, surrogate, copies), above)
+    below = x < q
+    arguments, weights = q - 1.0 - x[below], of_rows(weights, below)
+    lacking = total - weighted_sum(surrogate.value(arguments), weights)
+    if lacking > 0.0:
+        q += lacking / weighted_sum(surrogate.slope(arguments), weights)
+    return float(min(q * (1.0 + 1e-12), above))
 
 
 def _root_of_few(

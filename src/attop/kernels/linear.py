@@ -175,13 +175,22 @@ def sparse_norms(X) -> NDArray[np.float64]:
 
 def weighted_gram(X, rows: NDArray[np.intp], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """``sum weights_r x_r x_r'`` over some rows of CSR samples."""
-    total = np.zeros((X.shape[1], X.shape[1]))
+    upper = upper_gram(X, rows, weights)
+    return upper + np.triu(upper, 1).T
+
+
+def upper_gram(X, rows: NDArray[np.intp], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The upper half of the same in Fortran order, as a factorisation reads it."""
+    if not X.has_canonical_format:  # entries out of order, or that stand there twice
+        X, rows = X[rows], np.arange(len(rows))
+        X.sum_duplicates()
+    total = np.zeros((X.shape[1], X.shape[1]), order="F")
     width = max(1, X.nnz // max(1, X.shape[0]))
     step = max(1, _ROWS * 128 // width**2)
     for i in range(0, len(rows), step):
         part = slice(i, i + step)
-        _half_gram(X.data, X.indices, X.indptr, rows[part], weights[part], total)
-    return total + total.T
+        _half_gram(X.data, X.indices, X.indptr, rows[part], weights[part], total.T)
+    return total
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -291,11 +300,10 @@ def _sparse_squares(data, indptr, out):
 
 @njit(cache=True, nogil=True)
 def _half_gram(data, indices, indptr, rows, weights, total):
-    """Half of ``sum weights_r x_r x_r'``: with its transpose it is the whole."""
+    """Add ``sum weights_r x_r x_r'`` up to its diagonal; the indices of a row increase."""
     for i in range(rows.size):
         start, stop = np.uint64(indptr[rows[i]]), np.uint64(indptr[rows[i] + 1])
         for k in range(start, stop):
             value, row = weights[i] * data[k], total[np.uint64(indices[k])]
-            for m in range(start, k):
+            for m in range(start, k + np.uint64(1)):
                 row[np.uint64(indices[m])] += value * data[m]
-            row[np.uint64(indices[k])] += 0.5 * value * data[k]

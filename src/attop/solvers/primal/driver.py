@@ -20,6 +20,7 @@ from attop.problem import Problem
 from attop.solvers.limits import Limits
 from attop.solvers.primal import candidates
 from attop.solvers.primal import start as start_of
+from attop.solvers.primal.arranged import Arranged
 from attop.solvers.primal.candidates import Candidates
 from attop.solvers.primal.newton import Newton
 from attop.solvers.primal.on_device import samples_of
@@ -114,7 +115,10 @@ def _solve(
     samples = samples_of(gram)
     if max_time is not None:
         limits.ending = GATHERED * samples.seconds()
-    descent = _begin(problem, samples, start, method, limits, tol)
+    newton = method == "newton"  # whose passes are what it takes
+    arranged = Arranged.of(problem, samples) if newton else Arranged(problem, samples)
+    start = None if start is None else arranged.to_here(start)
+    descent = _begin(arranged.problem, arranged.samples, start, method, limits, tol)
     began = limits.recorder.elapsed
     status: Status | None = None
     certificate: Certificate | None = None
@@ -126,14 +130,14 @@ def _solve(
         certificate = None
         # The weights of Newton's method and those of its dual point differ a little.
         if descent.best_gap <= tol:
-            certificate = certify(problem, gram, *descent.best, tol=tol)
+            certificate = certify(problem, gram, *arranged.from_here(descent.best), tol=tol)
         if certificate is not None and _proves(problem, certificate, tol):
             status = Status.CONVERGED
         else:
             status = limits.reached()
         if status is None:
             status = _advance(descent, check_every, limits)
-    alpha, beta = descent.best
+    alpha, beta = arranged.from_here(descent.best)
     ended = limits.recorder.elapsed
     if certificate is None or status is not Status.CONVERGED:
         certificate = certify(problem, gram, alpha, beta, tol=tol)

@@ -40,6 +40,12 @@ Vector = NDArray[np.float64]
 
 #: The smoothing is over the whole margin at first ...
 FIRST_WIDTH = 1.0
+#: (or over this share of it where C times the spread of the samples, which is by how much scores
+#: may differ, is no more than `MILD`.  Milliseconds with the whole and with 0.3 of it: a made text
+#: of 10,000 samples, lambda 1e-2, TopPush 46 and 35, PatMatNP 31 and 14, SVM 35 and 22; a9a, PatMat
+#: 42 and 25, SVM 33 and 25; where it is 0.6, w8a at 1e-2, TopPushK(5) 107 and 123.  Fewer samples
+#: than `MANY` take no time, and two of one copy are to lead where one of two copies does) ...
+MILD, NARROW, MANY = 0.5, 0.3, 2048
 #: (that of the threshold is wider by the root of this share of the competitors over K, since few
 #: slopes that sum up to K are hardly smoothed by as little: TopPush on 6,500 samples of w8a, lambda
 #: 1e-2, 1e-3 and 1e-5, took 42, 66 and 254 steps, and 112, 193 and more than 400 without; by this
@@ -73,7 +79,13 @@ class _Smooth:
     threshold: SmoothThreshold
     alpha: Vector
     total: float
-    bend: Vector
+    loss: SmoothLoss
+    arguments: Vector
+
+    @property
+    def bend(self) -> Vector:
+        """Second derivatives of the losses."""
+        return self.loss.curvature(self.arguments)
 
     @property
     def beta(self) -> Vector:
@@ -124,15 +136,17 @@ class Newton:
         self.problem, self.samples, self.limits = problem, samples, limits
         # Contiguous, so that compiled code has one kind of them to know.
         self.alpha_copies = np.ascontiguousarray(problem.positive_weights)
-        self.beta_copies = problem.competitor_weights
+        self.beta_copies = np.ascontiguousarray(problem.competitor_weights)
         self.w = samples.weights(problem, alpha, beta) if near is None else near[0]
         self.positive, self.competing = self._split(samples.scores(self.w))
-        self.width = FIRST_WIDTH if near is None else near[3]
         largest = problem.betas.cap is Cap.NONE and problem.betas.linear == 0.0
         K = problem.betas.K or (1 if largest else np.inf)
         share = max(1.0, WIDE * len(problem.competitors) / K)
         self.wide = share**0.5 if samples.n_features <= DIRECT_UP_TO else share
-        self.steepness = max(1.0, problem.C * samples.spread() / STEEP)
+        size = problem.C * samples.spread()
+        self.steepness = max(1.0, size / STEEP)
+        is_mild = size <= MILD and samples.n_samples >= MANY
+        self.width = NARROW * FIRST_WIDTH if is_mild else FIRST_WIDTH
         self.zero = zero_value(problem)
         self._gap_before, self._watched_gap, self._idle = 0.0, np.inf, 0
         self._lowest, self._highest = np.inf, -np.inf
@@ -140,22 +154,33 @@ class Newton:
         self.places, self.cut = np.arange(len(self.competing)), -np.inf
         self._floor: float | None = None
         self.best_gap, self.best = np.inf, (alpha, beta)
-        self._judged, self.promising = np.inf, 2.0 * tol
+        self._judged, self.tol = np.inf, tol
         self.given_alpha = np.clip(alpha / problem.C, 0.0, problem.surrogate.steepest)
         steepest = problem.family.largest_beta(problem, beta)
         self.given_slope = np.clip(beta / max(steepest, 1e-300), 0.0, 1.0)
         if near is not None:
-            self.given_alpha, self.given_slope = near[1:3]
+            self.given_alpha, self.given_slope, self.width = near[1:4]
         self._look()
 
     def advance(self) -> bool:
         """Make one step; False where neither a step nor less smoothing helps any more."""
-        if 0.5 * float(self.gradient @ self.gradient) <= SOLVED * self._penalty():
+        if not self._is_close() and self._is_solved():
             self._recentre()
         if not self._step() and not (self._recentre() and self._step()):
             return self._steepens()
         self._look()
         return self._makes_progress()
+
+    def _is_solved(self) -> bool:
+        """Whether the gradient is no longer what the gap consists of."""
+        return 0.5 * float(self.gradient @ self.gradient) <= SOLVED * self._penalty()
+
+    def _is_close(self) -> bool:
+        """Whether the weights are good enough, and only those of the dual point are not yet.
+
+        The two differ by the gradient: what is missing is a smaller one, not another smoothing.
+        """
+        return relative_gap(self.primal, self.dual) <= self.tol
 
     def _makes_progress(self) -> bool:
         """Whether the least and the greatest value known still come nearer to each other."""
@@ -195,7 +220,7 @@ class Newton:
         self.given_alpha = self.point.alpha / self.problem.C
         self.given_slope = np.zeros(len(self.competing))
         self.given_slope[self.places] = self.point.threshold.slope
-        self._look()
+        self._look(moved=False)
         return True
 
     def _penalty(self) -> float:
@@ -209,7 +234,7 @@ class Newton:
             penalty += self.width * self.wide * point.total * distance2 / t.total
         return 0.5 * penalty
 
-    def _look(self) -> None:
+    def _look(self, moved: bool = True) -> None:
         """Gradient, primal and dual at the present weights and width."""
         problem, point = self.problem, self._smooth(self.positive, self._near())
         if point.threshold.floor < self.cut:  # others matter, too
@@ -220,7 +245,8 @@ class Newton:
         self.mean = self._mean_of_competitors(point.threshold.share)
         dual_w = self._sum_of_positives(alpha) - point.total * self.mean
         self.gradient = self.w - dual_w
-        self.primal = self._value(float(self.w @ self.w))
+        if moved:
+            self.primal = self._value(float(self.w @ self.w))
         norm2 = float(dual_w @ dual_w)
         self.dual = dual_value(problem, norm2, alpha, beta)
         self._lowest = min(self._lowest, self.primal)
@@ -229,7 +255,7 @@ class Newton:
             self.best_gap, self.best = relative_gap(self.zero, self.dual), (alpha, beta)
         # The model is the one of the dual point, and steep losses tell the two apart.
         gap = relative_gap(self.primal, self.dual)
-        if gap < self.best_gap and (gap <= self.promising or gap <= WORTH_A_PASS * self._judged):
+        if gap < self.best_gap and (gap <= 2.0 * self.tol or gap <= WORTH_A_PASS * self._judged):
             self._judged = gap
             of_point = primal_value(problem, norm2, self.samples.scores(dual_w))
             self._lowest = min(self._lowest, of_point)
@@ -261,7 +287,7 @@ class Newton:
         loss = SmoothLoss(problem.surrogate, self.loss_width, self.given_alpha)
         x = t.value - positives
         alpha = problem.C * loss.slope(x)
-        return _Smooth(t, alpha, float(self.alpha_copies @ alpha), loss.curvature(x))
+        return _Smooth(t, alpha, float(self.alpha_copies @ alpha), loss, x)
 
     def _near(self) -> _Competitors:
         """The competitors at hand, at the present scores."""
@@ -274,8 +300,7 @@ class Newton:
 
     def _of_all(self) -> _Competitors:
         """All competitors at the present scores."""
-        copies = np.ascontiguousarray(self.beta_copies)
-        return _Competitors(self.competing, copies, self.given_slope)
+        return _Competitors(self.competing, self.beta_copies, self.given_slope)
 
     def _step(self) -> bool:
         """One step with a line search; False where it brings nothing."""
@@ -340,9 +365,10 @@ class Newton:
     def _curved(self) -> list[Curved]:
         """The terms of the Hessian: of the loss, and of the threshold."""
         problem, point, t = self.problem, self.point, self.point.threshold
-        near = np.flatnonzero(point.bend)
-        bend = problem.C * (self.alpha_copies[near] * point.bend[near])
-        rows, free = problem.positives[near], self.places[t.free]
+        bend = point.bend
+        near = np.flatnonzero(bend)
+        bend = problem.C * (self.alpha_copies[near] * bend[near])
+        rows, free = problem.positives[near], self.places[np.flatnonzero(t.free)]
         weights = (point.total * t.bend) * self.beta_copies[free]
         others = problem.competitors[free]
         if problem.family.free_threshold:  # it moves so that all of them move as little as can be

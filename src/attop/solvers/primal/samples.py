@@ -30,7 +30,7 @@ from attop.kernels.linear import (
     sparse_product,
     sparse_product_of,
     sparse_sum,
-    weighted_gram,
+    upper_gram,
 )
 from attop.objectives import signed_coefficients
 from attop.problem import Problem
@@ -116,13 +116,13 @@ class Samples:
         total = np.zeros(self.n_features)
         for start, stop in self._calls(len(rows)):
             parts = self._threads(stop - start)
-            sums = [np.zeros(self.n_features) for _ in range(len(parts) - 1)]
+            sums = [total, *(np.zeros(self.n_features) for _ in parts[2:])]
             calls = [
                 self._sum_call(rows[start + a : start + b], coefficients[start + a : start + b], s)
                 for (a, b), s in zip(pairwise(parts), sums, strict=True)
             ]
             self.workers.call(sparse_sum if self.sparse else dense_sum, calls)
-            for one in sums:
+            for one in sums[1:]:
                 total += one
         return total
 
@@ -142,9 +142,12 @@ class Samples:
         return np.linspace(0, n_rows, count + 1).astype(np.int64)
 
     def gram(self, rows: Rows, weights: Vector, stop: Callable[[], bool] = bool) -> Matrix:
-        """``sum weights_r x_r x_r'``, from the centre; a part of it once it is told to stop."""
+        """``sum weights_r x_r x_r'``, from the centre; a part of it once it is told to stop.
+
+        Of sparse samples only the upper half is sure to be there.
+        """
         if self.sparse:
-            return weighted_gram(self.X, rows, weights)
+            return upper_gram(self.X, rows, weights)
         step = max(1, min(_BLOCK, _CALL // self.n_features))
         blocks = [slice(i, i + step) for i in range(0, len(rows), step)]
         total = np.zeros((self.n_features, self.n_features))

@@ -48,18 +48,16 @@ def newton_direction(
 
 
 def hessian_of(samples: Samples, terms: list[Curved], limits: Limits) -> Matrix | None:
-    """The sum of the terms, its lower half, which is what is factorised; None out of time."""
-    n_features = samples.n_features
-    hessian = np.zeros((n_features, n_features), order="F")
-    for rows, weights, centre in terms:
-        hessian += samples.gram(rows, weights, limits.out_of_time)
+    """The sum of the terms, its upper half, which is what is factorised; None out of time."""
+    rows = np.concatenate([term.rows for term in terms])
+    weights = np.concatenate([term.weights for term in terms])
+    hessian = np.asfortranarray(samples.gram(rows, weights, limits.out_of_time))
+    for term in terms:
         # From the centre.
-        total = samples.combine_rows(rows, weights)
-        total -= 0.5 * float(np.sum(weights)) * centre
-        hessian = dsyr2(-1.0, total, centre, a=hessian, lower=1, overwrite_a=1)
-        if limits.out_of_time():
-            return None
-    return hessian
+        total = samples.combine_rows(term.rows, term.weights)
+        total -= 0.5 * float(np.sum(term.weights)) * term.centre
+        hessian = dsyr2(-1.0, total, term.centre, a=hessian, lower=0, overwrite_a=1)
+    return None if limits.out_of_time() else hessian
 
 
 def _by_rows(samples: Samples, terms: list[Curved], gradient: Vector) -> Vector:
@@ -137,14 +135,14 @@ def line_search(slope, at_zero: float) -> float:
 def factorised(bends: Matrix) -> Callable[[Vector], Vector]:
     """Solves with ``I + bends``, with a little more on its diagonal where rounding asks for it.
 
-    Only the lower half of the matrix is read, and it is lost.
+    Only the upper half of the matrix is read, and it is lost.
     """
     diagonal = np.diag_indices_from(bends)
     largest = float(np.max(bends[diagonal]))
     bends[diagonal] += 1.0
     for more in (0.0, 1e-15, 1e-13, 1e-11):
         bends[diagonal] += more * largest
-        factor, failed = dpotrf(bends, lower=1)
+        factor, failed = dpotrf(bends, lower=0, clean=0)
         if not failed and np.all(np.isfinite(factor.diagonal())):
-            return lambda right: dpotrs(factor, right, lower=1)[0]
+            return lambda right: dpotrs(factor, right, lower=0)[0]
     return lambda right: right
