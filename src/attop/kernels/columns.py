@@ -50,9 +50,10 @@ class Workers:
         self._pool.close()
 
 
-#: Columns computed at once: matrix products reach their speed from there on.  Long columns
-#: come in smaller blocks, which may have to be held besides the store.
-_BLOCK, _BLOCK_BYTES = 1024, 2**27
+#: Columns computed at once: matrix products reach their speed from there on, and the next ones know
+#: what these have of them.  Long columns come in smaller blocks, which may have to be held besides
+#: the store.
+_BLOCK, _BLOCK_BYTES = 512, 2**27
 #: Less is not worth saving: where the columns of a small problem do not fit, rounds multiply, and
 #: with 1 MB in the place of 32 three of four such fits of 1,400 to 4,100 samples came to a halt.
 LEAST_BYTES = 2**25
@@ -216,13 +217,24 @@ class ColumnStore:
         known = self._known_in_whole(rows)
         split = len(rows) - int(np.count_nonzero(known))
         if split:
-            self.source.compute(rows[:split], out[:split], self.workers)
+            self._compute_into(rows[:split], out[:split])
             self.n_computed += split
         if split < len(rows) and self._part_of is not None:
             whole, rows_in_whole = self._part_of
             slots = whole.slot_of_row[rows_in_whole[rows[split:]]]
             gather = compiled.gather, len(slots), whole.buffer, slots, rows_in_whole, out[split:]
             self.workers.over_rows(*gather, least=64)
+
+    def _compute_into(self, rows, out) -> None:
+        """Columns `rows` into `out`; what columns at hand have of them is copied from there."""
+        is_known = self.slot_of_row >= 0
+        others = np.flatnonzero(~is_known)
+        if len(others) == len(is_known) or not self.source.fill(rows, others, out, self.workers):
+            self.source.compute(rows, out, self.workers)
+            return
+        known = np.flatnonzero(is_known)
+        mirror = self.buffer, self.slot_of_row[known], known, rows, out
+        self.workers.over_rows(compiled.mirror, len(rows), *mirror, least=32)
 
     def _columns_besides(self, rows) -> NDArray[Any]:
         """Columns outside the store, valid until the next call; the copied ones must be last."""
