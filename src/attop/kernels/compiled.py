@@ -156,10 +156,19 @@ def mirror(start, stop, buffer, slots, known, rows, out):
 
 
 @njit(cache=True, nogil=True)
-def spread(block, rows, out):
-    """``out[i, rows[j]] = block[i, j]``."""
+def spread(block, places, rows, out):
+    """``out[places[i], rows[j]] = block[i, j]``."""
     for i in range(block.shape[0]):
-        source, target = block[i], out[i]
+        source, target = block[i], out[places[i]]
+        for j in range(rows.size):
+            target[rows[j]] = source[j]
+
+
+@njit(cache=True, nogil=True)
+def spread_columns(start, stop, buffer, slots, places, rows, out):
+    """``out[places[i], rows[j]] = buffer[slots[i], j]`` for ``i`` in ``start:stop``."""
+    for i in range(start, stop):
+        source, target = buffer[slots[i]], out[places[i]]
         for j in range(rows.size):
             target[rows[j]] = source[j]
 

@@ -85,12 +85,6 @@ class MatchingSource:
         """Write column ``rows[i]`` into ``out[i]``."""
         self._entries(rows, self.codes, out, workers)
 
-    def fill(
-        self, rows: NDArray[np.intp], others: NDArray[np.intp], out: NDArray[Any], workers: Workers
-    ) -> bool:
-        """Counting is not worth it."""
-        return False
-
     def block(
         self, rows: NDArray[np.intp], columns: NDArray[np.intp], workers: Workers
     ) -> NDArray[Any]:

@@ -37,9 +37,9 @@ _MANY_FAR = 1 / 4
 #: from which on one is shared by threads.
 _WORK, _LEAST = 2**31, 512
 #: Samples that must be copied for a product take as long as so many entries of each, and entries
-#: that are copied from elsewhere as the products of so many features.  (128 columns of 10,000 images
-#: of 3,072 features, 1,250 of which known: 1.01 of the time of all entries, 2,500: 0.86, 5,000: 0.59;
-#: 512 of 20,000 of 784 features, 5,000 of which known: 0.92, 10,000: 0.79.)
+#: that are copied from elsewhere as the products of so many features.  (128 columns of 10,000
+#: images of 3,072 features, 1,250 of which are known, take 1.01 of the time of all entries, 2,500:
+#: 0.86, 5,000: 0.59; 512 of 20,000 of 784 features, 5,000 of which are known, 0.92, 10,000: 0.79.)
 _GATHERED, _COPIED = 25.0, 450.0
 #: Entries of samples far out that are computed at once.
 _MENDED = 2**22
@@ -64,12 +64,6 @@ class ColumnSource(Protocol):
 
     def compute(self, rows: NDArray[np.intp], out: NDArray[Any], workers: Workers) -> None:
         """Write column ``rows[i]`` into ``out[i]``."""
-        ...
-
-    def fill(
-        self, rows: NDArray[np.intp], others: NDArray[np.intp], out: NDArray[Any], workers: Workers
-    ) -> bool:
-        """The same at `others` only; False, and nothing done, where that would save nothing."""
         ...
 
     def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp], workers: Workers):
@@ -137,12 +131,17 @@ class GaussianSource:
         self._entries(rows, out, self.samples, workers)
         self._mend(out, rows, np.arange(self.n_samples))
 
-    def fill(self, rows, others, out, workers) -> bool:
-        """The same at `others` only; False, and nothing done, where that would save nothing."""
-        samples, n_known = self.samples, self.n_samples - len(others)
-        saved = (self.work - _COPIED) * n_known * len(rows)
-        if sp.issparse(samples.X) or saved < _GATHERED * self.work * len(others):
-            return False
+    def saves(self, n_known: int, n_gathered: int) -> bool:
+        """Whether it pays to leave out entries that are known, and copy the samples of the others.
+
+        Samples are counted once for each product that they are copied for.
+        """
+        saved = (self.work - _COPIED) * n_known
+        return not sp.issparse(self.samples.X) and saved > _GATHERED * self.work * n_gathered
+
+    def fill(self, rows, others, out, places, workers) -> None:
+        """Write the entries of the samples `rows` with `others` into ``out[places]``."""
+        samples = self.samples
         some, own = samples.X[rows], samples.squared_norms[rows]
         gamma = self.dtype.type(self.gamma)
 
@@ -151,11 +150,13 @@ class GaussianSource:
             entries = some @ samples.X[part].T
             norms = samples.squared_norms[part]
             compiled.gaussian_minus_one(0, len(part), entries, own, norms, gamma)
-            compiled.spread(entries, part, out)
+            compiled.spread(entries, places, part, out)
 
         samples.in_pieces(piece, len(others), some.size, workers)
+
+    def mend(self, rows, out) -> None:
+        """Compute the entries of columns `rows` that products cannot tell."""
         self._mend(out, rows, np.arange(self.n_samples))
-        return True
 
     def block(self, rows, columns, workers):
         """The entries at `rows` x `columns`."""
@@ -257,10 +258,6 @@ class GramSource:
         relative, absolute = self.gram.kernel.rounding(self.gram.X, self._all)
         rounding = 2.0 * relative + 0.5 * float(np.finfo(self.dtype).eps)
         return EntryErrors(2.0 * absolute, 0.5 * rounding, self.diagonal)
-
-    def fill(self, rows, others, out, workers) -> bool:
-        """Blocks of any kernel are not worth it."""
-        return False
 
     def compute(self, rows, out, workers) -> None:
         """Write column ``rows[i]`` into ``out[i]``."""
