@@ -238,7 +238,8 @@ class ColumnStore:
         n_entries, n_gathered = len(rows) * n_known, self.n_samples - n_known
         if part is not None:
             more = int(np.count_nonzero(~is_known[part.rows]))
-            n_entries, n_gathered = n_entries + part.n_cached * more, 2 * n_gathered - more
+            n_entries += part.n_cached * more
+            n_gathered = n_gathered * (1 + (part.n_cached < len(rows))) - more
         if not isinstance(source, GaussianSource) or not source.saves(n_entries, n_gathered):
             self.source.compute(rows, out, self.workers)
             return
