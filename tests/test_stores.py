@@ -99,6 +99,59 @@ def test_a_part_copies_what_the_whole_knows():
         assert_allclose(part.buffer[part.slot_of_row[:30]], expected, atol=1e-12)
 
 
+def of_many_features(n_far=0):
+    """A store in single precision of samples that take long to multiply, some of them far out."""
+    samples = np.random.default_rng(3).normal(size=(1200, 600)).astype(np.float32)
+    samples[:n_far] *= 3000.0
+    gram = Gram(Kernel("rbf", gamma=1 / 600), samples)
+    return ColumnStore(column_source(gram, np.float32, Workers()), 2**25, Workers()), gram
+
+
+@pytest.mark.parametrize("n_far", [0, 5])
+def test_columns_that_know_of_each_other_are_within_their_bounds(n_far):
+    store, gram = of_many_features(n_far)
+    with store:
+        part = store.subset(np.arange(0, 1200, 2))
+        with part:
+            part.fetch(np.arange(400))
+            store.fetch(np.arange(500))
+            rows = np.r_[2, np.arange(500, 1200)]
+            found = store.buffer[store.fetch(rows)]
+        expected = kernel_matrix(gram)[rows] - store.source.shift
+        size = store.errors.size
+        bound = store.errors.constant + store.errors.slope * np.add.outer(size[rows], size)
+        assert np.all(np.abs(found - expected) <= bound)
+
+
+def test_entries_of_known_columns_are_copied_from_there():
+    store, gram = of_many_features()
+    with store:
+        store.buffer[store.fetch(np.arange(600))] = 7.0
+        found = store.buffer[store.fetch(np.arange(600, 1000))]
+        assert np.all(found[:, :600] == 7.0)  # as nobody would compute
+        expected = kernel_matrix(gram)[600:1000, 600:] - store.source.shift
+        assert_allclose(found[:, 600:], expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_whole_copies_what_its_part_knows_as_long_as_there_is_one(gone):
+    store, gram = of_many_features()
+    rows = np.arange(1, 1200, 2)
+    expected = kernel_matrix(gram) - store.source.shift
+    with store:
+        part = store.subset(rows)
+        part.buffer[part.fetch(np.arange(400))] = 7.0
+        if gone:
+            del part
+        asked = np.r_[np.arange(50), rows[25:400]]
+        found = store.buffer[store.fetch(asked)]
+        copied = np.zeros(found.shape, dtype=bool)
+        if not gone:
+            copied[np.ix_(asked % 2 == 1, rows)] = True
+        assert np.all(found[copied] == 7.0)
+        assert_allclose(found[~copied], expected[asked][~copied], atol=2e-6)
+
+
 def test_a_whole_leaves_room_for_its_parts_but_keeps_what_it_has():
     with opened(columns=160) as store:
         store.fetch(np.arange(20))

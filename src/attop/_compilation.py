@@ -90,6 +90,14 @@ def warmup() -> float:
             data = pipeline.prepare(models[0], X[:n], positive[:n])
             problem = pipeline.problem_of(models[0], data)
             pipeline.solve(models[0], problem, data.gram, tuning=tuning)
+        # What columns of many features know of each other.
+        from attop.kernels import compiled
+
+        for dtype in (np.float32, np.float64):
+            block, first = np.zeros((1, 1), dtype), np.zeros(1, dtype=np.intp)
+            compiled.mirror(0, 1, block, first, first, first, block)
+            compiled.spread(block, first, first, block)
+            compiled.spread_columns(0, 1, block, first, first, first, block)
         sparse = sp.csr_array(np.where(X > 1.0, X, 0.0))
         pipeline.fit(models[0], sparse, positive)
     return time.perf_counter() - began

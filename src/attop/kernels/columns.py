@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from attop._threads import Pool, n_threads
 from attop.kernels import compiled
 from attop.kernels.blocks import parts
 from attop.kernels.errors import EntryErrors
-from attop.kernels.sources import ColumnSource
+from attop.kernels.sources import ColumnSource, GaussianSource
 
 
 class Workers:
@@ -50,9 +51,10 @@ class Workers:
         self._pool.close()
 
 
-#: Columns computed at once: matrix products reach their speed from there on.  Long columns
-#: come in smaller blocks, which may have to be held besides the store.
-_BLOCK, _BLOCK_BYTES = 1024, 2**27
+#: Columns computed at once: matrix products reach their speed from there on, and the next ones know
+#: what these have of them.  Long columns come in smaller blocks, which may have to be held besides
+#: the store.
+_BLOCK, _BLOCK_BYTES = 512, 2**27
 #: Less is not worth saving: where the columns of a small problem do not fit, rounds multiply, and
 #: with 1 MB in the place of 32 three of four such fits of 1,400 to 4,100 samples came to a halt.
 LEAST_BYTES = 2**25
@@ -114,6 +116,8 @@ class ColumnStore:
         self._last_use = np.zeros(self.capacity, dtype=np.int64)
         self._clock = 0
         self._filled = 0
+        #: The last store made for a part of the samples, as long as somebody has it.
+        self.latest_part: Callable[[], ColumnStore | None] = _nothing
         self.n_computed = 0
 
     @cached_property
@@ -131,13 +135,15 @@ class ColumnStore:
     def subset(self, rows: NDArray[np.intp]) -> ColumnStore:
         """An empty store for the matrix restricted to `rows`, in what is left of the budget."""
         n_bytes = max(self.n_bytes - self.capacity * self.column_bytes, self.n_bytes // 8)
-        return ColumnStore(
+        store = ColumnStore(
             self.source.subset(rows),
             n_bytes,
             self.workers,
             (self, rows),
             least_bytes=self.least_bytes,
         )
+        self.latest_part = ref(store)
+        return store
 
     def leave(self, n_entries: int) -> None:
         """Leave the budget of so many entries to stores of parts; at most three quarters."""
@@ -216,13 +222,40 @@ class ColumnStore:
         known = self._known_in_whole(rows)
         split = len(rows) - int(np.count_nonzero(known))
         if split:
-            self.source.compute(rows[:split], out[:split], self.workers)
+            self._compute_into(rows[:split], out[:split])
             self.n_computed += split
         if split < len(rows) and self._part_of is not None:
             whole, rows_in_whole = self._part_of
             slots = whole.slot_of_row[rows_in_whole[rows[split:]]]
             gather = compiled.gather, len(slots), whole.buffer, slots, rows_in_whole, out[split:]
             self.workers.over_rows(*gather, least=64)
+
+    def _compute_into(self, rows, out) -> None:
+        """Columns `rows` into `out`; what columns at hand have of them is copied from there."""
+        source, is_known = self.source, self.slot_of_row >= 0
+        n_known = int(np.count_nonzero(is_known))
+        part = _Part.of(self, rows)
+        n_entries, n_gathered = len(rows) * n_known, self.n_samples - n_known
+        if part is not None:
+            more = int(np.count_nonzero(~is_known[part.rows]))
+            n_entries += part.n_cached * more
+            n_gathered = n_gathered * (1 + (part.n_cached < len(rows))) - more
+        if not isinstance(source, GaussianSource) or not source.saves(n_entries, n_gathered):
+            self.source.compute(rows, out, self.workers)
+            return
+        places, others = np.arange(len(rows)), np.flatnonzero(~is_known)
+        if part is not None:
+            part.copy_into(out, self.workers)
+            is_known[part.rows] = True
+            inside = part.places
+            source.fill(rows[inside], np.flatnonzero(~is_known), out, inside, self.workers)
+            places = np.delete(places, inside)
+        if len(places):
+            source.fill(rows[places], others, out, places, self.workers)
+        known = np.flatnonzero(self.slot_of_row >= 0)
+        mirror = self.buffer, self.slot_of_row[known], known, rows, out
+        self.workers.over_rows(compiled.mirror, len(rows), *mirror, least=32)
+        source.mend(rows, out)
 
     def _columns_besides(self, rows) -> NDArray[Any]:
         """Columns outside the store, valid until the next call; the copied ones must be last."""
@@ -295,3 +328,48 @@ class ColumnStore:
         diagonal = np.arange(len(rows))
         matrix[diagonal, diagonal] = self.source.diagonal[rows]
         return matrix
+
+
+class _Part(NamedTuple):
+    """What the store of a part knows of some columns.
+
+    Attributes
+    ----------
+    store : ColumnStore
+        The store.
+    rows : ndarray
+        Its rows in the whole.
+    places, slots : ndarray
+        Which of the columns asked for it has, and where.
+    """
+
+    store: ColumnStore
+    rows: NDArray[np.intp]
+    places: NDArray[np.intp]
+    slots: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, whole: ColumnStore, columns: NDArray[np.intp]) -> _Part | None:
+        """What the latest part of `whole` knows; None where that is nothing."""
+        store = whole.latest_part()
+        if store is None or store._part_of is None:
+            return None
+        rows = store._part_of[1]
+        at = np.minimum(np.searchsorted(rows, columns), len(rows) - 1)
+        slots = np.where(rows[at] == columns, store.slot_of_row[at], -1)
+        places = np.flatnonzero(slots >= 0)
+        return cls(store, rows, places, slots[places]) if len(places) else None
+
+    @property
+    def n_cached(self) -> int:
+        """How many of the columns it has."""
+        return len(self.places)
+
+    def copy_into(self, out: NDArray[Any], workers: Workers) -> None:
+        """Copy the entries at its samples."""
+        arguments = self.store.buffer, self.slots, self.places, self.rows, out
+        workers.over_rows(compiled.spread_columns, self.n_cached, *arguments, least=32)
+
+
+def _nothing() -> None:
+    """No store."""

@@ -144,6 +144,36 @@ def gather(start, stop, buffer, slots, rows, out):
 
 
 @njit(cache=True, nogil=True)
+def mirror(start, stop, buffer, slots, known, rows, out):
+    """``out[i, known[j]] = buffer[slots[j], rows[i]]`` for ``i`` in ``start:stop``."""
+    tile = 64  # of columns, whose lines stay in the cache from row to row
+    for first in range(0, slots.size, tile):
+        last = min(first + tile, slots.size)
+        for i in range(start, stop):
+            row, column = rows[i], out[i]
+            for j in range(first, last):
+                column[known[j]] = buffer[slots[j], row]
+
+
+@njit(cache=True, nogil=True)
+def spread(block, places, rows, out):
+    """``out[places[i], rows[j]] = block[i, j]``."""
+    for i in range(block.shape[0]):
+        source, target = block[i], out[places[i]]
+        for j in range(rows.size):
+            target[rows[j]] = source[j]
+
+
+@njit(cache=True, nogil=True)
+def spread_columns(start, stop, buffer, slots, places, rows, out):
+    """``out[places[i], rows[j]] = buffer[slots[i], j]`` for ``i`` in ``start:stop``."""
+    for i in range(start, stop):
+        source, target = buffer[slots[i]], out[places[i]]
+        for j in range(rows.size):
+            target[rows[j]] = source[j]
+
+
+@njit(cache=True, nogil=True)
 def find_varying(start, stop, X, features, varies):
     """Set ``varies[k]`` where feature ``features[k]`` differs from that of the first sample."""
     first = X[0]

@@ -43,6 +43,9 @@ ACCURACY = 5.0 * DOUBLE_LIMIT
 #: and waste little left of the diagonal.  (Half and twice as many: 1.0 to 1.1 of the time.)  Up to
 #: how many samples one thread computes them all.
 _ROWS, _ALONE = 128, 1024
+#: Numbers from which on they are centred by threads, which are soon there: 2,000 images of 3,072
+#: features take 21 ms in the place of 38.
+_SHARED = 2**22
 Entries = NDArray[np.float64]
 
 #: Samples within so many times the median squared distance from the mean make the centre.
@@ -85,8 +88,20 @@ class Points:
     @classmethod
     def of(cls, X: Any, middle: NDArray[np.float64] | None) -> Points:
         """Samples taken from `middle`, or sparse ones as they are."""
-        centred = X.astype(np.float64) if middle is None else X - middle
-        return cls(X, centred, squared_norms(centred))
+        if middle is None:
+            centred = X.astype(np.float64)
+            return cls(X, centred, squared_norms(centred))
+        centred, norms = np.empty(X.shape), np.empty(X.shape[0])
+
+        def take(part: slice) -> None:
+            np.subtract(X[part], middle, out=centred[part])
+            norms[part] = squared_norms(centred[part])
+
+        if X.size < _SHARED:
+            take(slice(None))
+        else:  # memory that is new takes as long as the numbers
+            map_in_threads(take, list(slices(X.shape[0], _ROWS)), n_threads())
+        return cls(X, centred, norms)
 
     def __getitem__(self, part: slice) -> Points:
         return Points(self.original[part], self.centred[part], self.norms[part])

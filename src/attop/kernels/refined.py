@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from attop._threads import map_in_threads
 from attop.kernels import compiled
-from attop.kernels.blocks import as_float64, rows_at_once, slices
+from attop.kernels.blocks import as_float64, slices
 from attop.kernels.columns import ColumnStore, Workers
 from attop.kernels.gaussian import EXPONENTIAL_ROUNDING, middle_of, squared_norms
 from attop.kernels.sources import GaussianSource
@@ -26,6 +26,8 @@ from attop.kernels.sources import GaussianSource
 #: Samples and columns that are summed up at once: their entries and what is made of them stay in
 #: a second-level cache.
 _SAMPLES, _COLUMNS = 1024, 64
+#: Samples of the support that are summed up at once.
+_SUPPORT = 256
 #: Logarithms of entries that are smaller say little.
 _LEAST = 1 / 16
 
@@ -116,12 +118,16 @@ def _exact_logarithms(
     X, n = source.original, source.n_samples
     middle = middle_of(X, rows)
     assert middle is not None  # samples are dense
-    w, total, sizes = np.zeros(len(middle)), float(np.sum(weights)), np.zeros(2)
-    for part in slices(len(rows), rows_at_once(X)):
-        samples, own = as_float64(X[rows[part]]) - middle, weights[part]
+    total = float(np.sum(weights))
+
+    def part(some: slice) -> tuple[Vector, Vector]:
+        """What samples of the support add to ``w``, and to the sums of squared norms."""
+        samples, own = as_float64(X[rows[some]]) - middle, weights[some]
         squares = squared_norms(samples)
-        w += own @ samples
-        sizes += own @ squares, np.abs(own) @ squares
+        return own @ samples, np.array([own @ squares, np.abs(own) @ squares])
+
+    found = map_in_threads(part, slices(len(rows), _SUPPORT), workers.count)
+    w, sizes = sum(some for some, _ in found), sum(some for _, some in found)
     norms, products = np.empty(n), np.empty(n)
     workers.over_rows(compiled.quadratic, n, X, middle, w, norms, products, least=256)
     sums = sizes[0] + total * norms - 2.0 * products

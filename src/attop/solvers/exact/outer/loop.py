@@ -236,7 +236,8 @@ class Loop:
         if chosen is None:
             self.guesses_below *= 2.0
             return False
-        solved = self.state.solve_free_block(chosen, 0.1 * tol, self.limits)
+        tolerance = max(0.1 * tol, self.tuning.loosely * gap)
+        solved = self.state.solve_free_block(chosen, tolerance, self.limits)
         self.counts["seconds_rounds"] += time.perf_counter() - began
         self.guesses_below = gap * (self.tuning.creeping if solved else self.tuning.failing)
         if solved and gap >= 1.0:  # a hard margin without a feasible point: the gap says nothing
