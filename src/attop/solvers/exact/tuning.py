@@ -127,7 +127,7 @@ class Tuning:
     on_device_from: int = 512
     on_device_up_to: int = 32768
     # 0: 10,000 of CIFAR10, lambda 1e-5, 1.05; TopPush, quadratic hinge, 6,000 of magic_gamma, 64 %
-    # of them positive: 1.4 times the processor time to a gap of 0.25, in the place of 3e-5.  0.1: same
+    # of them positive: 1.4 times the processor time to a gap of 0.25, in place of 3e-5.  0.1: same
     loosely: float = 0.03
     failing: float = 0.1
     turns: int = 4  # 1: same; 1000: same
