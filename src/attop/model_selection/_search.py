@@ -46,8 +46,8 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     Each kernel column is computed once for all samples and serves every fit with that kernel: all
     values of the other parameters, all formulations and all folds.  Each fit starts from the
-    solution most like it, and the samples left out are scored on the way.  The models are those
-    of separate fits, up to the tolerance.
+    solution most like it, where that is faster than to begin anew, and the samples left out are
+    scored on the way.  The models are those of separate fits, up to the tolerance.
 
     Parameters
     ----------
