@@ -19,7 +19,7 @@ from attop._words import suggestion
 from attop.approximation import APPROXIMATIONS
 from attop.kernels.blocks import slices
 from attop.kernels.device.arrays import NAMES
-from attop.kernels.functions import KERNELS, Kernel, kernel_class
+from attop.kernels.functions import KERNELS, Kernel, KernelLearner, kernel_class
 from attop.solvers import SOLVERS, get_solver, options_of
 from attop.surrogates import SURROGATES, Surrogate
 
@@ -59,7 +59,8 @@ def _is_weight(value: Any) -> bool:
 def _is_kernel(value: Any) -> bool:
     if isinstance(value, type):  # such as Gaussian in the place of Gaussian()
         return not issubclass(value, Kernel)
-    return callable(value) or (isinstance(value, str) and value in KERNELS)
+    known = isinstance(value, str) and value in KERNELS
+    return known or callable(value) or isinstance(value, KernelLearner)
 
 
 def _one_of(names: tuple[str, ...], other: str = "") -> str:
@@ -83,7 +84,9 @@ _RULES = {
         lambda v: isinstance(v, Surrogate) or (isinstance(v, str) and v in SURROGATES),
         _one_of(tuple(SURROGATES), " or a Surrogate"),
     ),
-    "kernel": _Rule(_is_kernel, _one_of(tuple(KERNELS), ", a callable or a Kernel")),
+    "kernel": _Rule(
+        _is_kernel, _one_of(tuple(KERNELS), ", a callable, a Kernel or a ForestKernel")
+    ),
     "gamma": _Rule(
         lambda v: v in ("scale", "auto") if isinstance(v, str) else _is_positive(v),
         "'scale', 'auto' or in (0, inf)",
