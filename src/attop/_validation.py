@@ -76,6 +76,7 @@ _RULES = {
     "min_samples_leaf": _Rule(
         lambda v: all(_is_integer(size) and size >= 1 for size in v), "integers of at least 1"
     ),
+    "max_samples": _Rule(lambda v: _is_integer(v) and v >= 2, "an integer of at least 2"),
     "trees_to_choose": _Rule(lambda v: _is_integer(v) and v >= 1, "an integer of at least 1"),
     "Cs": _Rule(lambda v: len(v) > 0 and all(_is_weight(C) for C in v), "numbers in (0, inf]"),
     "theta": _Rule(_is_positive, "in (0, inf)"),

@@ -42,12 +42,16 @@ class Candidate(NamedTuple):
 
 
 class FoldFit(NamedTuple):
-    """One fit of a search, judged on the samples left out; `tied` where they all score alike."""
+    """One fit of a search, judged on the samples left out; `tied` where they all score alike.
+
+    It is `zero` where the optimum is ``w = 0``, up to the tolerance.
+    """
 
     candidate: int
     fold: int
     score: float
     tied: bool
+    zero: bool
     seconds: float
     gap: float
     status: Status
@@ -160,8 +164,10 @@ class Stores:
         test = self.task.folds[fold][1]
         scores = _top_scores(shared.gram, problem, found, test)
         tied, score = bool(np.ptp(scores) == 0.0), self._score(scores, test)
-        gap, columns = found.solution.certificate.gap, int(solution.stats["columns"])
-        return FoldFit(i, fold, score, tied, seconds, gap, found.status, columns)
+        certificate, columns = found.solution.certificate, int(solution.stats.get("columns", 0))
+        zero = objectives.relative_gap(found.zero, certificate.dual) <= model.tol
+        gap = certificate.gap
+        return FoldFit(i, fold, score, tied, zero, seconds, gap, found.status, columns)
 
     def _score(self, scores: NDArray[np.float64], test: NDArray[np.intp]) -> float:
         """What the scorer says of the rows `test`."""
