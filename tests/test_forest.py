@@ -67,6 +67,15 @@ def test_matching_is_the_share_of_equal_features(values):
     assert_allclose(sizes, shares(X, Y), rtol=1e-15)
 
 
+@pytest.mark.parametrize("largest, n_features", [(32767, 3), (32768, 3), (1, 32767), (1, 40000)])
+def test_counts_do_not_overflow(largest, n_features):
+    X = np.random.default_rng(0).choice([0, largest], (12, n_features))
+    X[1] = X[0]
+    for codes in (X, X.astype(np.int32), -X):
+        assert_allclose(Matching()(codes, codes[:5]), shares(X, X[:5]), rtol=1e-15)
+    assert Matching()(X[:1], X[1:2]) == 1.0
+
+
 @pytest.mark.parametrize("tol", [1e-4, 1e-6])
 def test_columns_of_the_matching_kernel_are_within_their_bounds(tol):
     X = np.random.default_rng(1).integers(0, 4, (3000, 9)).astype(np.float32)
