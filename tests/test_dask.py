@@ -330,3 +330,18 @@ def test_a_parquet_file_is_fitted_block_by_block(tmp_path):
     assert np.mean(model.predict(unseen.X) == unseen.y) > 0.8
     with pytest.raises(ValueError, match="takes a Parquet file"):
         check_lazy(tmp_path / "table.csv", classifier, search=False, guarantee=None)
+
+
+def test_that_no_model_is_best_is_said_before_the_passes_and_proved_by_them(client):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6000, 4)), rng.random(6000) < 0.1
+    model = attop_dask.DaskTauFPL(tau=0.01, most_rows=1500)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.fit(*lazy(X, y))
+    first, last = [str(one.message) for one in told if "w = 0" in str(one.message)]
+    assert "drawn at random" in first
+    assert "The optimum of this DaskTauFPL is w = 0, up to tol" in last
+    for message in (first, last):
+        assert "PatMatNP, which stands overlapping classes" in message
+    assert model.status_ is Status.CONVERGED

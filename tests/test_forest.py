@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import attop
 from attop import SVM, PatMatNP, TauFPL
 from attop.forest import ForestKernel, TopForestClassifier
-from attop.forest.classifier import chosen
+from attop.forest.classifier import chosen, drawn
 from attop.formulations import FORMULATIONS
 from attop.kernels import Gram, Matching, open_columns
 from attop.objectives import certify
@@ -65,6 +65,15 @@ def test_matching_is_the_share_of_equal_features(values):
     entries, sizes = Matching().extended(X, Y)
     assert_allclose(entries.astype(float), shares(X, Y), rtol=1e-15)
     assert_allclose(sizes, shares(X, Y), rtol=1e-15)
+
+
+@pytest.mark.parametrize("largest, n_features", [(32767, 3), (32768, 3), (1, 32767), (1, 40000)])
+def test_counts_do_not_overflow(largest, n_features):
+    X = np.random.default_rng(0).choice([0, largest], (12, n_features))
+    X[1] = X[0]
+    for codes in (X, X.astype(np.int32), -X):
+        assert_allclose(Matching()(codes, codes[:5]), shares(X, X[:5]), rtol=1e-15)
+    assert Matching()(X[:1], X[1:2]) == 1.0
 
 
 @pytest.mark.parametrize("tol", [1e-4, 1e-6])
@@ -166,6 +175,7 @@ def test_errors_of_the_kernel(kernel, message):
         ({"tau": 1.5}, r"The 'tau' parameter of TopForestClassifier must be in \(0, 1\)"),
         ({"min_samples_leaf": (0,)}, "The 'min_samples_leaf' parameter of TopForestClassifier"),
         ({"trees_to_choose": 0}, "The 'trees_to_choose' parameter of TopForestClassifier"),
+        ({"max_samples": 1}, "The 'max_samples' parameter of TopForestClassifier must be"),
         ({"Cs": ()}, "The 'Cs' parameter of TopForestClassifier must be"),
         ({"Cs": (0.0,)}, "The 'Cs' parameter of TopForestClassifier must be"),
         ({"cv": 1}, "The 'cv' parameter of TopForestClassifier must be"),
@@ -227,6 +237,17 @@ def test_few_trees_choose_and_all_are_fitted():
     assert model.forest_.n_trees_ == FOREST.n_estimators
     few = clone(model).set_params(forest=clone(FOREST).set_params(n_estimators=3)).fit(X, positive)
     assert_allclose(model.cv_results_["mean_test_score"], few.cv_results_["mean_test_score"])
+
+
+def test_some_samples_choose_and_all_are_fitted():
+    """Those drawn are as many as asked for, with the shares of the classes."""
+    X, positive = samples()
+    some, marks, _ = drawn(X, positive, None, 60, 0)
+    assert (len(some), marks.sum()) == (60, 20)
+    model = clone(SMALL).set_params(Cs=(0.1, 1.0), max_samples=60).fit(X, positive)
+    few = clone(SMALL).set_params(Cs=(0.1, 1.0)).fit(some, marks)
+    assert_allclose(model.cv_results_["mean_test_score"], few.cv_results_["mean_test_score"])
+    assert len(model.model_.alpha_) == positive.sum()
 
 
 def test_the_first_stays_unless_another_is_better_by_more_than_chance():

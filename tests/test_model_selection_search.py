@@ -20,8 +20,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import attop
 from attop import PatMatNP, TauFPL, TopMeanK, TopPush
 from attop import _validation as checks
+from attop.families.quantile_hinge import QuantileHinge
 from attop.metrics import get_scorer, tpr_at_fpr
 from attop.model_selection import AtTopCV
+from attop.solvers import primal
 from attop.solvers.solution import Status
 from conftest import PARAMETERS, two_clouds
 
@@ -175,6 +177,7 @@ def test_a_grid_for_each_estimator_and_kernels_of_their_own():
 
 @pytest.mark.filterwarnings("ignore:The optimum of this:UserWarning")
 @pytest.mark.filterwarnings("ignore:The best candidate of AtTopCV:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* candidates of AtTopCV had the optimum w = 0:UserWarning")
 @pytest.mark.parametrize("scoring", ["tpr_at_fpr_0.1", "positives_at_top", "roc_auc", "accuracy"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("name", ["TopMeanK", "PatMat"])
@@ -194,6 +197,7 @@ def test_a_model_that_is_zero_is_judged_as_by_grid_search(name, kernel, scoring)
     assert search.best_params_ == plain.best_params_
 
 
+@pytest.mark.filterwarnings("ignore:.* candidates of AtTopCV had the optimum w = 0:UserWarning")
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_zero_model_leaves_all_samples_tied_whatever_was_fitted_before(order):
     """Each fit starts from another one: what is left of its scores is not to break ties."""
@@ -215,7 +219,28 @@ def test_a_winner_that_scores_all_samples_alike_is_a_warning():
         search = AtTopCV([PAIR[1], zero], {"C": [1.0]}, cv=FOLDS).fit(X, Y)
     assert search.best_index_ == 1
     assert search.best_score_ == 1.0
-    AtTopCV([PAIR[1], zero], {"C": [1.0]}, cv=FOLDS, scoring="roc_auc").fit(X, Y)  # no warning
+    with pytest.warns(UserWarning, match=r"1 of 2 candidates .* had the optimum w = 0") as told:
+        AtTopCV([PAIR[1], zero], {"C": [1.0]}, cv=FOLDS, scoring="roc_auc").fit(X, Y)
+    assert len(told) == 1
+
+
+def test_a_large_linear_search_is_by_newtons_method_where_a_cap_is_priced(monkeypatch):
+    """The exact solver may take minutes for these, and end without a certificate."""
+    calls, solve = [], primal.solve
+    monkeypatch.setattr(
+        primal, "solve", lambda problem, *a, **k: calls.append(problem) or solve(problem, *a, **k)
+    )
+    X, positive = two_clouds(300, 2700, 10, 1.5, seed=0)
+    models = [PatMatNP(0.05, kernel="linear", tol=1e-3), TauFPL(0.3, kernel="linear", tol=1e-3)]
+    search = AtTopCV(models, {"C": [1.0, 100.0]}, cv=2, scoring="roc_auc", refit=False)
+    table = search.fit(X, positive).cv_results_
+    assert np.max(table["max_dual_gap"]) <= 1e-3
+    assert {type(problem.family) for problem in calls} == {QuantileHinge}
+    assert len(calls) == 4
+    train, test = next(iter(StratifiedKFold(2).split(X, positive)))
+    alone = clone(models[0]).set_params(C=1.0, tol=1e-6).fit(X[train], positive[train])
+    score = get_scorer("roc_auc")(alone, X[test], positive[test])
+    assert table["split0_test_score"][0] == pytest.approx(score, abs=0.01)
 
 
 def test_labels_and_folds_of_any_kind():

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from attop import SVM, PatMatNP, TauFPL, TopPushK
+from attop.model_selection import AtTopCV
 from conftest import two_clouds
 
 
@@ -49,6 +50,26 @@ def test_an_ordinary_svm_is_zero_where_the_mean_is_in_the_hull_of_as_many_negati
         assert is_zero(SVM(C=1.0, kernel="linear", tol=1e-6), X, positive) == expected
         balanced = SVM(C=1.0, kernel="linear", class_weight="balanced", tol=1e-6)
         assert not is_zero(balanced, X, positive)
+
+
+def linear_pairs(distance, seed=1):
+    X, positive = two_clouds(40, 400, distance=distance, seed=seed)
+    return X, positive
+
+
+def test_a_search_names_the_candidates_whose_optimum_is_zero_and_what_to_use():
+    """Though another one is the best, and is all that is fitted in the end."""
+    X, positive = linear_pairs(0.8)
+    formulations = [TauFPL(0.01, kernel="linear"), PatMatNP(0.01, kernel="linear", C=10.0)]
+    with pytest.warns(UserWarning, match=r"2 of 4 candidates.*w = 0.*TauFPL.*PatMatNP"):
+        AtTopCV(formulations, {"C": [1.0, 10.0]}, cv=2, scoring="roc_auc").fit(X, positive)
+
+
+def test_a_search_without_such_candidates_is_silent():
+    X, positive = linear_pairs(3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AtTopCV(PatMatNP(0.05, kernel="linear"), {"C": [1.0]}, cv=2).fit(X, positive)
 
 
 def test_patmat_np_stands_overlapping_classes_and_the_warning_says_so():

@@ -7,6 +7,7 @@ from scipy.stats import rankdata
 from attop.cli import main
 from attop.datasets import load_ionosphere
 from attop.experiments import data
+from attop.experiments.kept import KeptResults, kept_of_store, kept_of_table, merged
 from attop.experiments.ranking import rankings
 from attop.experiments.reading import SpecificationError
 from attop.experiments.results import Results
@@ -96,7 +97,7 @@ def test_an_empty_folder_is_named(tmp_path):
 
 def test_seeds_are_averaged_before_data_sets_are_ranked(folder):
     results = Results(Store(folder / "store"))
-    for size, metrics in rankings(results, "A").items():
+    for size, metrics in rankings(kept_of_store(results), "A").items():
         for one in metrics:
             rows = [r for r in results.best() if r["dataset"]["n_train"] == size]
             by_hand = np.array(
@@ -128,6 +129,48 @@ def test_the_page_has_every_method_and_its_diagrams(folder, capsys):
         assert "<svg" in (output / name).read_text("utf-8")
     for label in "ABC":
         assert f"* - {label}\n" in page
+
+
+def test_a_table_that_was_kept_stands_for_its_store(folder, tmp_path):
+    """Seeds add up over runs: of a store of seed 1 and a table of seed 2 as of both together."""
+    whole = kept_of_store(Results(Store(folder / "store")))
+    of_seed = [KeptResults(whole.fits[whole.fits["seed"] == seed]) for seed in (1, 2)]
+    of_seed[1].write(tmp_path / "second.csv")
+    found = merged([kept_of_table(tmp_path / "second.csv"), of_seed[0]])
+    assert len(found.fits) == len(whole.fits) == 3 * 2 * 2 * 3
+    for size, metrics in rankings(whole, "A").items():
+        for one, other in zip(metrics, rankings(found, "A")[size], strict=True):
+            np.testing.assert_allclose(one.scores, other.scores[one.scores.columns], rtol=1e-8)
+            assert other.n_splits == 6
+
+
+def test_of_results_in_several_sources_the_last_is_taken(folder):
+    whole = kept_of_store(Results(Store(folder / "store")))
+    changed = KeptResults(whole.fits.head(1).assign(roc_auc=-1.0))
+    assert (merged([whole, changed]).fits["roc_auc"] == -1.0).sum() == 1
+    assert (merged([changed, whole]).fits["roc_auc"] == -1.0).sum() == 0
+
+
+def test_compare_keeps_its_results_and_goes_on_from_them(folder, tmp_path):
+    """The page of a table alone is that of the store."""
+    pages = []
+    kept = str(tmp_path / "kept.csv")
+    for sources in (["--store", str(folder / "store"), "--keep", kept], ["--table", kept]):
+        output = tmp_path / str(len(pages))
+        with pytest.raises(SystemExit) as ended:
+            main(["compare", "A", *sources, "--output", str(output)])
+        assert ended.value.code == 0
+        pages.append((output / "ranks.inc").read_text("utf-8"))
+    assert pages[0] == pages[1]
+
+
+def test_a_table_of_something_else_is_a_clear_error(tmp_path, capsys):
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(SystemExit):
+        main(["compare", "A", "--table", str(tmp_path / "other.csv")])
+    message = capsys.readouterr().err
+    assert "other.csv" in message
+    assert "columns" in message
 
 
 def test_an_unknown_reference_is_a_clear_error(folder, capsys):

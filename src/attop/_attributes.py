@@ -27,6 +27,7 @@ class FittedAttributes:
     beta_: NDArray[np.float64]
     coef_: NDArray[np.float64]
     feature_map_: Any
+    kernel_: Any
     threshold_: float
     objective_: float
     dual_gap_: float

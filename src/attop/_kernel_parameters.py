@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from sklearn.base import clone
+
 from attop.kernels.base import Kernel
+from attop.kernels.learnt import KernelLearner
 
 _PREFIX = "kernel__"
 
@@ -33,7 +36,10 @@ class KernelParametersMixin:
         inner = {name: value for name, value in params.items() if name.startswith(_PREFIX)}
         outer = {name: value for name, value in params.items() if name not in inner}
         super().set_params(**outer)  # type: ignore[misc]
-        if inner:
+        if inner and isinstance(self.kernel, KernelLearner):
+            own = {name.removeprefix(_PREFIX): value for name, value in inner.items()}
+            self.kernel = clone(self.kernel).set_params(**own)
+        elif inner:
             if not isinstance(self.kernel, Kernel):
                 raise ValueError(
                     f"The 'kernel' parameter of {type(self).__name__} must be a Kernel, such as "

@@ -12,7 +12,7 @@ from attop._extended import model_weights
 from attop._scores import rounding_of_scores
 from attop._verdict import final_status
 from attop._weights import weighted
-from attop.kernels.functions import Gram
+from attop.kernels.functions import Gram, Learnt
 from attop.objectives import (
     Certificate,
     certificate_of_zero,
@@ -121,6 +121,7 @@ def _account(solution: Outcome, gram: Gram) -> dict[str, Any]:
         "history_": solution.history,
         "stats_": solution.stats,
         "_fitted_kernel": gram.kernel,
+        **({"kernel_": gram.kernel.learner} if isinstance(gram.kernel, Learnt) else {}),
     }
 
 

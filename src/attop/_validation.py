@@ -19,7 +19,7 @@ from attop._words import suggestion
 from attop.approximation import APPROXIMATIONS
 from attop.kernels.blocks import slices
 from attop.kernels.device.arrays import NAMES
-from attop.kernels.functions import KERNELS, Kernel, kernel_class
+from attop.kernels.functions import KERNELS, Kernel, KernelLearner, kernel_class
 from attop.solvers import SOLVERS, get_solver, options_of
 from attop.surrogates import SURROGATES, Surrogate
 
@@ -59,7 +59,8 @@ def _is_weight(value: Any) -> bool:
 def _is_kernel(value: Any) -> bool:
     if isinstance(value, type):  # such as Gaussian in the place of Gaussian()
         return not issubclass(value, Kernel)
-    return callable(value) or (isinstance(value, str) and value in KERNELS)
+    known = isinstance(value, str) and value in KERNELS
+    return known or callable(value) or isinstance(value, KernelLearner)
 
 
 def _one_of(names: tuple[str, ...], other: str = "") -> str:
@@ -75,6 +76,7 @@ _RULES = {
     "min_samples_leaf": _Rule(
         lambda v: all(_is_integer(size) and size >= 1 for size in v), "integers of at least 1"
     ),
+    "max_samples": _Rule(lambda v: _is_integer(v) and v >= 2, "an integer of at least 2"),
     "trees_to_choose": _Rule(lambda v: _is_integer(v) and v >= 1, "an integer of at least 1"),
     "Cs": _Rule(lambda v: len(v) > 0 and all(_is_weight(C) for C in v), "numbers in (0, inf]"),
     "theta": _Rule(_is_positive, "in (0, inf)"),
@@ -83,7 +85,9 @@ _RULES = {
         lambda v: isinstance(v, Surrogate) or (isinstance(v, str) and v in SURROGATES),
         _one_of(tuple(SURROGATES), " or a Surrogate"),
     ),
-    "kernel": _Rule(_is_kernel, _one_of(tuple(KERNELS), ", a callable or a Kernel")),
+    "kernel": _Rule(
+        _is_kernel, _one_of(tuple(KERNELS), ", a callable, a Kernel or a ForestKernel")
+    ),
     "gamma": _Rule(
         lambda v: v in ("scale", "auto") if isinstance(v, str) else _is_positive(v),
         "'scale', 'auto' or in (0, inf)",

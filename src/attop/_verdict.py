@@ -83,17 +83,19 @@ def warn_of_fit(
             ConvergenceWarning,
         )
     if relative_gap(zero, certificate.dual) <= tol:
-        formulation = estimator.formulation
+        share = len(problem.positives) / len(problem.competitors)
         warn(
-            f"The optimum of this {formulation.name} is w = 0, up to tol={tol:g}: all samples get "
-            f"the same score. {_why_zero(formulation, problem)}"
+            f"The optimum of this {type(estimator).__name__} is w = 0, up to tol={tol:g}: all "
+            f"samples get the same score. {why_zero(estimator.formulation, share)}"
         )
 
 
-def _why_zero(formulation: Formulation, problem: Problem) -> str:
-    """Why no model is better than ``w = 0``, and what to change."""
+def why_zero(formulation: Formulation, share: float) -> str:
+    """Why no model is better than ``w = 0``, and what to change.
+
+    `share` is that of the positives among the competitors, if they compete.
+    """
     if formulation.twin:
-        share = len(problem.positives) / len(problem.competitors)
         return (
             "Its threshold is made of the top scores of all samples, the positives' own among "
             f"them, and tau is too small for the share of positives, {share:.3g}: raising "

@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -21,7 +20,7 @@ from attop._labels import TopScoreMixin
 from attop._replica import all_or_nothing
 from attop.classifiers import SVM, PatMatNP, TauFPL
 from attop.forest import TopForestClassifier
-from attop.forest.classifier import chosen
+from attop.forest.classifier import chosen, drawn
 from attop.model_selection import AtTopCV
 from attop.model_selection._scoring import scorer_of
 
@@ -253,7 +252,7 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
     def _search(self, X: Any, positive: NDArray[np.bool_], weights: Any) -> list[dict[str, Any]]:
         """A row for each candidate, of the rounds for which there was time."""
         began = time.perf_counter()
-        X, positive, weights = self._drawn(X, positive, weights)
+        X, positive, weights = drawn(X, positive, weights, self.max_samples, self.random_state)
         scaled = _scaler(X).fit(X, sample_weight=weights).transform(X)
         tried: list[dict[str, Any]] = []
         lasted: dict[str, float] = {}
@@ -270,18 +269,6 @@ class AutoTopClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
                 best = max(row["mean_test_score"] for row in rows)
                 print(f"{one}: {best:.4f} at best, {len(rows)} tried in {lasted[one.kernel]:.1f} s")
         return tried
-
-    def _drawn(self, X: Any, positive: NDArray[np.bool_], weights: Any) -> Any:
-        """Rows for the choice, with the shares of the classes."""
-        if len(positive) <= self.max_samples:
-            return X, positive, weights
-        rows, _ = train_test_split(
-            np.arange(len(positive)),
-            train_size=self.max_samples,
-            stratify=positive,
-            random_state=self.random_state,
-        )
-        return X[rows], positive[rows], None if weights is None else weights[rows]
 
     def _tried(
         self, one: _Round, X: Any, positive: NDArray[np.bool_], weights: Any

@@ -52,9 +52,10 @@ class AtTopClassifier(
         their number is that of the copies.
     surrogate : {"hinge", "quadratic_hinge"} or Surrogate, default="hinge"
         Surrogate ``l`` of the 0/1 loss.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"}, callable or \
-Kernel, default="rbf"
-        Kernel, as in `sklearn.svm.SVC`, or an object of `attop.kernels` with its own parameters.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"}, callable, Kernel \
+or ForestKernel, default="rbf"
+        Kernel, as in `sklearn.svm.SVC`, or an object of `attop.kernels` with its own parameters; a
+        `~attop.forest.ForestKernel` is fitted to the training samples first.
     gamma : {"scale", "auto"} or float, default="scale"
         Parameter of the kernel; "scale" is ``1 / (n_features X.var())``, "auto" is
         ``1 / n_features``.
@@ -119,6 +120,8 @@ Kernel, default="rbf"
     coef_ : ndarray of shape (1, n_features)
         ``w`` itself, of `top_score`; only with the linear kernel, or with an approximation,
         where it has a weight for each of the `n_components` features.
+    kernel_ : ForestKernel
+        The fitted one, where the kernel is such; `support_vectors_` are then its leaves.
     feature_map_ : Nystroem or RBFSampler
         The features of the approximation; `support_vectors_` are then those of the samples.
     threshold_ : float
@@ -231,6 +234,7 @@ Kernel, default="rbf"
             parts = gen_batches(X.shape[0], FEATURE_ROWS)
             features = (as_float64(self.feature_map_.transform(X[part])) for part in parts)
             return np.concatenate([part @ self.coef_[0] for part in features]) - self.threshold_
+        X = self._fitted_kernel.samples(X)
         if self._fitted_kernel.explicit:
             parts = gen_batches(X.shape[0], rows_at_once(X))
             products = [as_float64(X[part]) @ self.coef_[0] for part in parts]

@@ -70,7 +70,7 @@ class _QuantileClassifier(_Starts, AtTopClassifier):
 
     formulation: ClassVar[TopQuantile]
     _absent: ClassVar[frozenset[str]] = frozenset(
-        {"support_", "support_vectors_", "dual_coef_", "alpha_", "beta_"}
+        {"support_", "support_vectors_", "dual_coef_", "alpha_", "beta_", "kernel_"}
     )
 
     tau: float = 0.05

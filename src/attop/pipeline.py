@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from attop.base import AtTopClassifier
 
 #: Attributes that not every fit has: those of an earlier one must not stay.
-_OPTIONAL = ("coef_", "feature_map_", "feature_names_in_")
+_OPTIONAL = ("coef_", "feature_map_", "feature_names_in_", "kernel_")
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,11 @@ class TrainingSet:
         features = transform(self.feature_map.fit(self.X[there]), self.X)
         return DeviceGram.where(Linear(), features, self.device)
 
-    def gram_of(self, kernel: Kernel) -> Gram:
-        """The matrix of any kernel of the samples."""
-        return DeviceGram.where(kernel, self.X, self.device)
+    def gram_of(self, kernel: Kernel, rows: NDArray[np.intp] | None = None) -> Gram:
+        """The matrix of any kernel of the samples; it learns from some `rows`, or from all."""
+        some = slice(None) if rows is None else rows
+        kernel, X = kernel.learn(self.X, self.positive, self.sample_weight, some)
+        return DeviceGram.where(kernel, X, self.device)
 
     @property
     def attributes(self) -> dict[str, Any]:

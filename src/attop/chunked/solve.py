@@ -8,6 +8,7 @@ gives a lower bound on the optimum, and the next model.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from attop.chunked.protocol import Chunks, Vector, added
 from attop.chunked.reduced import reduced_problem, sampled_problem
 from attop.chunked.rounding import SOME, Rounding, gamma
 from attop.kernels import gaussian
-from attop.objectives import relative_gap
+from attop.objectives import relative_gap, zero_value
 from attop.solvers.limits import Limits
 from attop.solvers.protocol import Settings
 from attop.solvers.solution import History, Status
@@ -134,7 +135,13 @@ class Found(NamedTuple):
 
 
 def solve(
-    whole: Whole, look: Look, settings: Settings, most: int, *, complete: bool = False
+    whole: Whole,
+    look: Look,
+    settings: Settings,
+    most: int,
+    *,
+    complete: bool = False,
+    foretell: Callable[[], None] = lambda: None,
 ) -> Found:
     """Minimise, from the samples that a first look has drawn.
 
@@ -150,6 +157,8 @@ def solve(
         Samples gathered at most in a round.
     complete : bool
         Whether those drawn are all.
+    foretell : callable
+        Called before the passes over all samples where no model is better than none on those drawn.
     """
     search = Search(whole, settings, most, Limits(settings.max_iter, settings.max_time))
     totals = None if complete else whole.totals
@@ -157,6 +166,8 @@ def solve(
     answer = sampled.solve(search.within(), whole.rounding)
     if complete:
         search.dual = answer.dual
+    elif relative_gap(zero_value(sampled.problem), answer.dual) <= settings.tol:
+        foretell()
     return search.run(answer.w)
 
 

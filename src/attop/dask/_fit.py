@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from attop import _validation as checks
-from attop._verdict import advice, warn
+from attop._verdict import advice, warn, why_zero
 from attop.approximation import make_feature_map
 from attop.chunked.levels import Terms
 from attop.chunked.passes import Look, look, merge_looks
@@ -110,7 +110,16 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         verbose=estimator.verbose,
     ).since(began)
     complete = _shares(labels, most) == (1.0, 1.0)
-    found = solve(whole, seen, settings, most, complete=complete)
+
+    def foretell() -> None:
+        """Say before hours of passes what they will most likely come to."""
+        why = why_zero(estimator.formulation, totals[0] / sum(totals))
+        warn(
+            f"On {drawn:,} samples drawn at random the optimum of this {name} is w = 0, as it will "
+            f"be on all most likely; the fit goes on to prove it. {why}"
+        )
+
+    found = solve(whole, seen, settings, most, complete=complete, foretell=foretell)
     attributes = _attributes(found, whole.rounding, labels, width)
     if parts.names is not None and all(isinstance(n, str) for n in parts.names):
         attributes["feature_names_in_"] = parts.names
@@ -258,12 +267,14 @@ def _warn(estimator: Any, found: Found, terms: Terms, totals: tuple[float, float
             f"{found.status}. {what}",
             ConvergenceWarning,
         )
-    competitors = totals[1] + (totals[0] if terms.all_compete else 0.0)
-    problem = terms.problem(np.array([totals[0]]), np.array([competitors]))
-    if relative_gap(zero_value(problem), found.dual) <= tol:
-        twin = estimator.formulation.twin
-        what = f"a larger tau, or {twin}" if twin else "a larger K or tau, PatMatNP, or a larger C"
+    if relative_gap(_value_of_zero(terms, totals), found.dual) <= tol:
         warn(
             f"The optimum of this {name} is w = 0, up to tol={tol:g}: all samples get the same "
-            f"score. Use {what}."
+            f"score. {why_zero(estimator.formulation, totals[0] / sum(totals))}"
         )
+
+
+def _value_of_zero(terms: Terms, totals: tuple[float, float]) -> float:
+    """The primal value of no model, on so many copies of positives and of negatives."""
+    competitors = totals[1] + (totals[0] if terms.all_compete else 0.0)
+    return zero_value(terms.problem(np.array([totals[0]]), np.array([competitors])))

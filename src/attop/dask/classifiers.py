@@ -15,7 +15,7 @@ from attop.dask._fit import fit
 from attop.dask._inputs import is_lazy, lazily
 
 #: What a fit on a cluster does not keep: it is as long as the samples.
-_NOT_KEPT = frozenset({"support_", "support_vectors_", "dual_coef_", "alpha_", "beta_"})
+_NOT_KEPT = frozenset({"support_", "support_vectors_", "dual_coef_", "alpha_", "beta_", "kernel_"})
 
 
 @dataclass(eq=False, repr=False)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attop.experiments.results import Results
+from attop.experiments.kept import KeptResults
 from attop.experiments.tables import score_table
 from attop.statistics import bayesian_signed_rank_test, compare, wilcoxon_holm_test
 
@@ -60,13 +60,13 @@ class Ranking(NamedTuple):
         return float(self.comparison.ranks[self.comparison.names.index(method)])
 
 
-def rankings(results: Results, reference: str) -> dict[int | None, list[Ranking]]:
-    """Every metric of an experiment, for each number of training samples.
+def rankings(results: KeptResults, reference: str) -> dict[int | None, list[Ranking]]:
+    """Every metric, for each number of training samples.
 
     Parameters
     ----------
-    results : Results
-        The experiment.
+    results : KeptResults
+        What was run.
     reference : str
         The method that the others are compared with.
 
@@ -76,17 +76,15 @@ def rankings(results: Results, reference: str) -> dict[int | None, list[Ranking]
         By the number of training samples, None for all; what has fewer than two data sets is left
         out.
     """
-    rows = results.table()
-    size_of = {record["data"]: record["dataset"]["n_train"] for record in results.records}
-    methods = {row["method"] for row in rows}
+    methods = results.fits["method"].unique().tolist()
     if reference not in methods:
         raise ValueError(f"There is no method {reference!r} with results, only {sorted(methods)}.")
     found: dict[int | None, list[Ranking]] = {}
-    for size in dict.fromkeys(size_of.values()):
-        there = [row for row in rows if size_of[row["dataset"]] == size]
-        made = [_ranking(there, metric, reference, len(methods)) for metric in results.metrics]
+    for size, fits in results.fits.groupby("n_train", dropna=False, sort=False):
+        rows = KeptResults(fits).table()
+        made = [_ranking(rows, metric, reference, len(methods)) for metric in results.metrics]
         if any(made):
-            found[size] = [one for one in made if one is not None]
+            found[None if np.isnan(size) else int(size)] = [one for one in made if one is not None]
     return found
 
 
@@ -113,7 +111,9 @@ def _ranking(rows: Any, metric: str, reference: str, n_methods: int) -> Ranking 
     )
 
 
-def ranking_page(results: Results, found: dict[int | None, list[Ranking]], prefix: str = "") -> str:
+def ranking_page(
+    results: KeptResults, found: dict[int | None, list[Ranking]], prefix: str = ""
+) -> str:
     """The tables of a page, in reStructuredText; figures are those of `draw_rankings`."""
     parts = []
     for size, metrics in found.items():
@@ -145,14 +145,11 @@ def figure_name(size: int | None, ranking: Ranking) -> str:
     return f"ranks_{size or 'all'}_{ranking.metric}.svg"
 
 
-def _seconds(results: Results, size: int | None) -> dict[str, float]:
-    """Processor seconds of a whole search, on average."""
-    spent: dict[str, list[float]] = {}
-    for record in results.best():
-        if record["dataset"]["n_train"] == size:
-            seconds = record.get("processor_seconds") or record["seconds"]
-            spent.setdefault(record["label"], []).append(seconds)
-    return {label: float(np.mean(values)) for label, values in spent.items()}
+def _seconds(results: KeptResults, size: int | None) -> dict[str, float]:
+    """Seconds of a whole search, on average."""
+    sizes = results.fits["n_train"]
+    there = sizes.isna() if size is None else sizes == size
+    return results.fits[there].groupby("method")["seconds"].mean().to_dict()
 
 
 def _ranks_table(metrics: list[Ranking]) -> str:

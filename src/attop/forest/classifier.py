@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from attop import _validation as checks
@@ -55,6 +55,8 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         Features that a split looks at, to choose from; empty leaves the forest as it is.
     trees_to_choose : int, default=100
         Trees of the forests in cross-validation; fewer tell forests apart as well as more.
+    max_samples : int, default=10000
+        Rows drawn for the choice, with the shares of the classes; the final fit has all.
     classifiers : sequence of AtTopClassifier, default=None
         Formulations to choose from, all but their C; None is ``TauFPL(5 tau)`` and
         ``PatMatNP(tau)``.
@@ -111,6 +113,7 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         min_samples_leaf: Sequence[int] = (1, 3),
         max_features: Sequence[Any] = ("sqrt", 0.5),
         trees_to_choose: int = 100,
+        max_samples: int = 10_000,
         classifiers: Any = None,
         Cs: Sequence[float] = (1.0, 0.1, 10.0),
         cv: Any = 5,
@@ -125,6 +128,7 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.trees_to_choose = trees_to_choose
+        self.max_samples = max_samples
         self.classifiers = classifiers
         self.Cs = Cs
         self.cv = cv
@@ -160,7 +164,9 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = checks.check_two_classes(y)
         self.pos_label_ = checks.check_pos_label(self, self.classes_)
         positive = y == self.pos_label_
-        choices, scores = self._judged(X, positive, weights)
+        seed = 0 if self.random_state is None else self.random_state
+        some, marks, copies = drawn(X, positive, weights, self.max_samples, seed)
+        choices, scores = self._judged(some, marks, copies, seed)
         best = choices[chosen(scores)]
         self.cv_results_ = _results(choices, self._classifiers(), scores)
         self.forest_ = self._kernel(best[:2]).fit(X, positive, weights)
@@ -224,7 +230,7 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         return ForestKernel(forest)
 
     def _judged(
-        self, X: Any, positive: NDArray[np.bool_], weights: Any
+        self, X: Any, positive: NDArray[np.bool_], weights: Any, seed: Any
     ) -> tuple[list[_Choice], NDArray[np.float64]]:
         """What there is to choose from, and the score of each in each fold."""
         forests = [
@@ -242,7 +248,6 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         ]
         if len(choices) == 1 or n_splits < 2:
             return choices, np.zeros((len(choices), 1))
-        seed = 0 if self.random_state is None else self.random_state
         folds = list(StratifiedKFold(n_splits, shuffle=True, random_state=seed).split(X, positive))
         scorer = scorer_of(f"partial_auc_{self.tau}" if self.scoring is None else self.scoring)
         found = joblib.Parallel(n_jobs=self.n_jobs)(
@@ -261,6 +266,15 @@ class TopForestClassifier(TopScoreMixin, ClassifierMixin, BaseEstimator):
         )
         by_forest = np.reshape(found, (len(forests), n_splits, -1))
         return choices, np.swapaxes(by_forest, 1, 2).reshape(len(choices), n_splits)
+
+
+def drawn(X: Any, positive: NDArray[np.bool_], weights: Any, most: int, seed: Any) -> Any:
+    """At most so many samples to choose by, with the shares of the classes."""
+    if len(positive) <= most:
+        return X, positive, weights
+    everyone = np.arange(len(positive))
+    rows, _ = train_test_split(everyone, train_size=most, stratify=positive, random_state=seed)
+    return X[rows], positive[rows], None if weights is None else weights[rows]
 
 
 def _scores_of_fold(

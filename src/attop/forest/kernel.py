@@ -12,17 +12,19 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from attop._replica import all_or_nothing
+from attop.kernels.learnt import KernelLearner
 
 #: What `transform` can give.
 OUTPUTS = ("leaves", "features")
 
 
-class ForestKernel(TransformerMixin, BaseEstimator):
+class ForestKernel(KernelLearner, TransformerMixin, BaseEstimator):
     """The leaves of a forest, whose shared ones are a kernel learnt from samples and labels.
 
     The kernel of two samples is the share of the trees in which they fall into the same leaf.  Any
-    estimator of this library takes it as ``kernel="matching"`` on the leaves, or as the linear
-    kernel on features with one column for each leaf.
+    estimator of this library with a kernel takes it as its `kernel`, and fits the forest in `fit`.
+    As a step before one it gives the leaves, for ``kernel="matching"``, or features with one column
+    for each leaf, whose linear kernel is the same.
 
     Parameters
     ----------
@@ -56,14 +58,13 @@ class ForestKernel(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from sklearn.pipeline import make_pipeline
     >>> from attop import PatMatNP
     >>> from attop.datasets import load_ionosphere
     >>> from attop.forest import ForestKernel
     >>> X, y = load_ionosphere(return_X_y=True)
     >>> kernel = ForestKernel(RandomForestClassifier(50, min_samples_leaf=3))
-    >>> model = make_pipeline(kernel, PatMatNP(tau=0.05, kernel="matching")).fit(X, y)
-    >>> bool(model[-1].dual_gap_ <= 1e-4)
+    >>> model = PatMatNP(tau=0.05, kernel=kernel).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-4)
     True
     """
 
@@ -152,14 +153,29 @@ class ForestKernel(TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_trees) or CSR matrix of shape (n_samples, n_leaves)
             In float32.
         """
-        leaves = self.apply(X)
         if self.output == "leaves":
-            return leaves.astype(np.float32)
+            return self.leaves(X)
+        leaves = self.apply(X)
         columns = leaves + self._first[:-1]
         values = np.full(columns.size, self.n_trees_**-0.5, dtype=np.float32)
         starts = np.arange(0, columns.size + 1, self.n_trees_)
         shape = len(leaves), int(self._first[-1])
         return sp.csr_matrix((values, columns.ravel(), starts), shape=shape)
+
+    def leaves(self, X: Any) -> NDArray[np.float32]:
+        """The same as `apply`, as numbers that the kernel compares, whatever `output` is.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_trees)
+            The leaves, in float32.
+        """
+        return self.apply(X).astype(np.float32)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns: of trees, or of the leaves of trees.

@@ -1,6 +1,7 @@
 """Kernels, their matrices, and the stores of kernel columns.
 
 * `base`: what a kernel is, with its traits; `functions`, `given`: the kernels there are, by name;
+* `learnt`: kernels that are fitted to the samples first, those of a forest;
 * `gram`: the kernel matrix of the training samples, in float64 blocks; `gaussian`, `extended`,
   `features`, `forms`, `blocks`: what the kernels are made of;
 * `stores`: opens columns for a solver; `columns`, `linear`: keep them, or do without; `sources`,

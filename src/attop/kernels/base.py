@@ -86,6 +86,8 @@ class Kernel(metaclass=_ByName):
         the weights ``w``, and no kernel entries are needed.
     precomputed : bool
         Whether the training samples are the kernel matrix itself.
+    learns : bool
+        Whether it must learn from samples and labels before it has values, by `learn`.
     approximations : tuple of str
         The feature maps that `feature_map` can make.
     batch : int
@@ -96,6 +98,7 @@ class Kernel(metaclass=_ByName):
     takes_sparse: ClassVar[bool] = False
     explicit: ClassVar[bool] = False
     precomputed: ClassVar[bool] = False
+    learns: ClassVar[bool] = False
     approximations: ClassVar[tuple[str, ...]] = ("nystroem",)
     batch: ClassVar[int] = DIFFERENCES
 
@@ -109,6 +112,16 @@ class Kernel(metaclass=_ByName):
         None where there are only values of NumPy's arrays.
         """
         return None
+
+    def learn(
+        self, X: Any, positive: NDArray[np.bool_], weights: NDArray[np.float64] | None, rows: Any
+    ) -> tuple[Kernel, Any]:
+        """The kernel after it has learnt from `rows`, and what it takes in the place of `X`."""
+        return self, X
+
+    def samples(self, X: Any) -> Any:
+        """What the kernel takes in the place of new samples."""
+        return X
 
     @property
     def definite(self) -> bool:

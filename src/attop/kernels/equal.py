@@ -23,17 +23,23 @@ _TILE = 32
 _LEAST = 64
 #: Whole numbers beyond this are no codes as they are.
 _LARGEST = 2**31 - 1
+#: Codes, and numbers of features, up to this are counted in two bytes.  (64 columns of 50,000
+#: samples of 300 leaves: 32 ms, and 48 ms in four bytes.)
+_LARGEST_SHORT = 2**15 - 1
 #: Comparisons of one call, so that an interrupt is seen in between.
 _WORK = 2**32
 
 
-def codes_of(*arrays: NDArray[Any]) -> list[NDArray[np.int32]]:
+def codes_of(*arrays: NDArray[Any]) -> list[NDArray[np.integer]]:
     """Arrays of the same width with a whole number in the place of each value.
 
     Leaves of trees are such numbers; other values are counted feature by feature.
     """
     if all(_are_codes(array) for array in arrays):
-        return [np.ascontiguousarray(array, dtype=np.int32) for array in arrays]
+        sizes = [max(array.max(), -array.min()) for array in arrays if array.size]
+        short = max(sizes, default=0) <= _LARGEST_SHORT and arrays[0].shape[1] <= _LARGEST_SHORT
+        dtype = np.int16 if short else np.int32
+        return [np.ascontiguousarray(array, dtype=dtype) for array in arrays]
     together = np.concatenate(arrays)
     codes = np.empty(together.shape, dtype=np.int32)
     for j, feature in enumerate(together.T):
@@ -64,7 +70,7 @@ class MatchingSource:
 
     Parameters
     ----------
-    codes : ndarray of int32
+    codes : ndarray of int16 or int32
         The samples, by `codes_of`.
     dtype : dtype
         Precision of the columns.
@@ -72,7 +78,7 @@ class MatchingSource:
 
     shift, definite = 0.0, True
 
-    def __init__(self, codes: NDArray[np.int32], dtype: np.dtype[Any]) -> None:
+    def __init__(self, codes: NDArray[np.integer], dtype: np.dtype[Any]) -> None:
         self.codes, self.dtype = codes, dtype
         self.n_samples = len(codes)
         self.diagonal = np.ones(self.n_samples)
@@ -96,7 +102,7 @@ class MatchingSource:
     def _entries(
         self,
         rows: NDArray[np.intp],
-        others: NDArray[np.int32],
+        others: NDArray[np.integer],
         out: NDArray[Any],
         workers: Workers,
     ) -> None:
@@ -114,16 +120,20 @@ class MatchingSource:
 
 @njit(cache=True, nogil=True)
 def _count_equal(start, stop, some, others, counts):
-    """``counts[i, j]`` of the features in which ``some[i]`` and ``others[j]`` are equal."""
+    """``counts[i, j]`` of the features in which ``some[i]`` and ``others[j]`` are equal.
+
+    They are counted in the type of the codes, as wide as these: more at a time.
+    """
+    width = some.dtype.type
     for first in range(start, stop, _TILE):
         last = min(first + _TILE, stop)
         for i in range(some.shape[0]):
             one = some[i]
             for j in range(first, last):
                 other = others[j]
-                equal = np.int32(0)
+                equal = width(0)
                 for k in range(one.size):
-                    equal += np.int32(one[k] == other[k])
+                    equal = width(equal + width(one[k] == other[k]))
                 counts[i, j] = equal
 
 

@@ -31,6 +31,7 @@ from attop.kernels.gaussian import (
 )
 from attop.kernels.given import FunctionKernel, Precomputed
 from attop.kernels.gram import Gram
+from attop.kernels.learnt import KernelLearner, Learnt, ToLearn
 from attop.kernels.matching import Matching
 
 if TYPE_CHECKING:
@@ -44,12 +45,15 @@ __all__ = [
     "Gaussian",
     "Gram",
     "Kernel",
+    "KernelLearner",
     "Laplacian",
+    "Learnt",
     "Linear",
     "Matching",
     "Polynomial",
     "Precomputed",
     "Sigmoid",
+    "ToLearn",
     "as_float64",
     "kernel_class",
     "make_kernel",
@@ -328,17 +332,17 @@ KERNELS: dict[str, type[Kernel]] = {
 
 
 def make_kernel(
-    kernel: str | Callable[..., Any] | Kernel,
+    kernel: str | Callable[..., Any] | Kernel | KernelLearner,
     gamma: float = 1.0,
     degree: float = 3,
     coef0: float = 0.0,
 ) -> Kernel:
-    """The kernel of a name, of a function, or as it is.
+    """The kernel of a name, of a function, of what learns it, or as it is.
 
     Parameters
     ----------
-    kernel : str, callable or Kernel
-        A key of `KERNELS`, a function of two arrays of samples, or a kernel.
+    kernel : str, callable, Kernel or KernelLearner
+        A key of `KERNELS`, a function of two arrays of samples, a kernel, or what learns one.
     gamma, degree, coef0 : float
         Parameters of a kernel with a name; it takes those that it has.
 
@@ -349,6 +353,8 @@ def make_kernel(
     """
     if isinstance(kernel, Kernel):
         return kernel
+    if isinstance(kernel, KernelLearner):
+        return ToLearn(kernel)
     if not isinstance(kernel, str):
         return FunctionKernel(kernel)
     if kernel not in KERNELS:
@@ -367,6 +373,8 @@ def kernel_class(kernel: Any) -> type[Kernel]:
         return type(kernel)
     if isinstance(kernel, str):
         return KERNELS.get(kernel, Kernel)
+    if isinstance(kernel, KernelLearner):
+        return ToLearn
     return FunctionKernel if callable(kernel) else Kernel
 
 

@@ -45,12 +45,16 @@ class Candidate(NamedTuple):
 
 
 class FoldFit(NamedTuple):
-    """One fit of a search, judged on the samples left out; `tied` where they all score alike."""
+    """One fit of a search, judged on the samples left out; `tied` where they all score alike.
+
+    It is `zero` where the optimum is ``w = 0``, up to the tolerance.
+    """
 
     candidate: int
     fold: int
     score: float
     tied: bool
+    zero: bool
     seconds: float
     gap: float
     status: Status
@@ -108,7 +112,7 @@ class Stores:
     def __init__(self, task: Task) -> None:
         self.task = task
         self._stack = ExitStack()
-        self._kernel: Kernel | None = None
+        self._place: tuple[Kernel, int | None] | None = None
         self._models: dict[tuple[int, float], AtTopClassifier] = {}
         self._solved: dict[int, list[Solved]] = {}
 
@@ -118,21 +122,23 @@ class Stores:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def of(self, kernel: Kernel) -> SharedFits:
-        """The shared fits of a kernel; those of another one make room for them."""
-        if kernel != self._kernel:
+    def of(self, kernel: Kernel, fold: int | None = None) -> SharedFits:
+        """The shared fits of a kernel, on a fold if it learns; those before make room for them."""
+        place = kernel, fold if kernel.learns else None
+        if place != self._place:
             self._stack.close()
             users = [c.estimator for c in self.task.candidates if c.kernel == kernel]
             tol, megabytes = min(u.tol for u in users), max(u.cache_size for u in users)
-            shared = SharedFits(self.task.data.gram_of(kernel), tol, megabytes)
+            rows = None if place[1] is None else np.sort(self.task.folds[place[1]][0])
+            shared = SharedFits(self.task.data.gram_of(kernel, rows), tol, megabytes)
             self._shared = self._stack.enter_context(shared)
-            self._kernel = kernel
+            self._place = place
         return self._shared
 
     def fits(self, units: list[Unit]) -> Iterator[FoldFit]:
         """The fits of some kernels and folds, each fold in the order that is cheapest."""
         for kernel, fold in units:
-            shared = self.of(kernel)
+            shared = self.of(kernel, fold)
             shared.forget()
             train = np.sort(self.task.folds[fold][0])
             chosen = [i for i, c in enumerate(self.task.candidates) if c.kernel == kernel]
@@ -199,8 +205,10 @@ class Stores:
         test = self.task.folds[fold][1]
         scores = _top_scores(shared.gram, problem, found, test)
         tied, score = bool(np.ptp(scores) == 0.0), self._score(scores, test)
-        gap, columns = found.solution.certificate.gap, int(solution.stats["columns"])
-        return FoldFit(i, fold, score, tied, seconds, gap, found.status, columns)
+        certificate, columns = found.solution.certificate, int(solution.stats.get("columns", 0))
+        zero = objectives.relative_gap(found.zero, certificate.dual) <= model.tol
+        gap = certificate.gap
+        return FoldFit(i, fold, score, tied, zero, seconds, gap, found.status, columns)
 
     def _score(self, scores: NDArray[np.float64], test: NDArray[np.intp]) -> float:
         """What the scorer says of the rows `test`."""

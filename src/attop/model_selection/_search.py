@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from attop import pipeline
 from attop._labels import TopScoreMixin, stated_pos_label
 from attop._replica import all_or_nothing
-from attop._verdict import warn
+from attop._verdict import warn, why_zero
 from attop.base import AtTopClassifier
 from attop.kernels.functions import Kernel, kernel_class
 from attop.model_selection._folds import Candidate, Fold, FoldFit, Stores, Task
@@ -186,6 +186,7 @@ class AtTopCV(TopScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             best_estimator = _refit(task, stores, best) if self.refit else None
         self._keep(data, results, best, best_estimator)
         _warn_of_search(best, fits)
+        _warn_of_zeros(task, fits, None if best_estimator is None else best)
         return self
 
     @property
@@ -367,6 +368,21 @@ def _warn_of_search(best: int, fits: list[FoldFit]) -> None:
             f"{n_tied} of its fits: metrics that count ties as hits take that for perfect. Try a "
             'larger C (a smaller lambda), K or tau, or a metric that does not, such as "roc_auc".',
         )
+
+
+def _warn_of_zeros(task: Task, fits: list[FoldFit], refitted: int | None) -> None:
+    """Say which candidates had the optimum ``w = 0`` in every fold; `refitted` says it itself."""
+    tried = range(len(task.candidates))
+    zeros = [i for i in tried if all(fit.zero for fit in fits if fit.candidate == i)]
+    if not zeros or refitted in zeros:
+        return
+    data, first = task.data, task.candidates[zeros[0]]
+    share = float(np.mean(data.positive))
+    warn(
+        f"{len(zeros)} of {len(tried)} candidates of AtTopCV had the optimum w = 0 in every fold, "
+        f"such as {first.estimator!r} with {first.parameters}: all samples get the same score. "
+        f"{why_zero(first.estimator.formulation, share)}"
+    )
 
 
 def _progress(total: int) -> AbstractContextManager[Any]:

@@ -47,6 +47,7 @@ def own() -> list[Any]:
     import attop
     from attop.kernels import KERNELS
     from attop.kernels.features import KernelNystroem
+    from attop.kernels.learnt import Learnt
     from attop.metrics._scorers import METRICS, _TopScorer
     from attop.solvers.solution import History, Status
     from attop.surrogates import SURROGATES
@@ -61,7 +62,7 @@ def own() -> list[Any]:
         *KERNELS.values(),
         *map(type, SURROGATES.values()),
         *(metric.function for metric in METRICS.values()),
-        *(KernelNystroem, _TopScorer, History, Status),
+        *(KernelNystroem, Learnt, _TopScorer, History, Status),
     ]
 
 
