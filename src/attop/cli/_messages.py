@@ -23,7 +23,9 @@ _PARAMETER = re.compile(r"[Tt]he '(\w+)' parameter of (?:the scorer '[^']*'|[\w.
 #: Names that stand in advice of the library as they are written in Python.
 _NAME = re.compile(r"\b(max_time|n_components)\b")
 #: What only a program can pass.
-_FOR_PROGRAMS = re.compile(r",? (?:or )?a callable or a Kernel| or a Surrogate| or None|None or ")
+_FOR_PROGRAMS = re.compile(
+    r",? (?:or )?a callable, a Kernel or a ForestKernel| or a Surrogate| or None|None or "
+)
 
 
 def option_of(parameter: str) -> str:
