@@ -90,7 +90,7 @@ def test_an_object_that_is_precomputed_is_the_matrix():
         (lambda: Gaussian().with_params(gama=1.0), r"no parameter 'gama'. Did you mean 'gamma'\?"),
         (lambda: TopPush(kernel=Gaussian()).set_params(kernel__width=1.0), "no parameter 'width'"),
         (lambda: TopPush().set_params(kernel__gamma=1.0), r"must be a Kernel.* Got 'rbf' instead"),
-        (lambda: TopPush(kernel=Gaussian).fit(X, POSITIVE), r"a Kernel or a ForestKernel. Got <class"),
+        (lambda: TopPush(kernel=Gaussian).fit(X, POSITIVE), r"or a ForestKernel. Got <class"),
         (lambda: TopPush(kernel=Gaussian(), solver="primal").fit(X, POSITIVE), "'linear' with"),
     ],
 )
